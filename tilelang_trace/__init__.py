@@ -1,0 +1,56 @@
+"""Turns a TVM or TileLang compile into a timeline that ui.perfetto.dev opens: every pass a nested slice.
+
+    with tilelang_trace.record("mlp.pftrace"):
+        tvm.compile(mod, target="llvm")
+
+Importing this package imports neither TVM nor TileLang; each name below brings in what it needs when it is
+first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from tilelang_trace.version import __version__
+
+if TYPE_CHECKING:
+    from tilelang_trace.analysis.summary import summarize
+    from tilelang_trace.errors import UserError
+    from tilelang_trace.formats.files import read, write
+    from tilelang_trace.recording.instrument import TraceInstrument
+    from tilelang_trace.recording.recorder import record
+    from tilelang_trace.trace.model import Trace
+
+__all__ = [
+    "Trace",
+    "TraceInstrument",
+    "UserError",
+    "__version__",
+    "read",
+    "record",
+    "summarize",
+    "write",
+]
+
+_HOME = {
+    "Trace": "trace.model",
+    "TraceInstrument": "recording.instrument",
+    "UserError": "errors",
+    "read": "formats.files",
+    "record": "recording.recorder",
+    "summarize": "analysis.summary",
+    "write": "formats.files",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME})

@@ -1,0 +1,1 @@
+"""Trace -> tables and trees: pure functions that know no file format and print nothing."""

@@ -1,0 +1,63 @@
+"""Who stands above whom, for all slices at once: the array operations that summaries and trees are made of.
+
+A recording may have a million slices, so nothing here walks them one by one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tilelang_trace.trace.model import Ids, Ints, Mask, Slices
+
+
+def nearest_above(parent: Ids, wanted: Mask) -> Ids:
+    """For each slice its nearest enclosing slice that is wanted, -1 if there is none.
+
+    Each round doubles how far a slice has looked up, so the rounds are as many as the binary digits of the
+    longest chain of unwanted slices.
+    """
+    above = parent.copy()
+    seeking = np.flatnonzero(above >= 0)
+    while len(seeking := seeking[~wanted[above[seeking]]]):
+        # Read all before writing: a slice that looks through another must see where that one stood.
+        above[seeking] = above[above[seeking]]
+        seeking = seeking[above[seeking] >= 0]
+    return above
+
+
+def outermost_of_name(slices: Slices, rows: npt.NDArray[np.int64]) -> Mask:
+    """Which of these rows lie in no other one of them with the same name, directly or through others.
+
+    The slices of a lane nest or are disjoint. So, among those of one name and lane by their begin, a slice lies
+    in an earlier one exactly if it begins before the latest end so far.
+    """
+    rows_by_name = np.argsort(slices.name[rows], kind="stable")
+    ordered = rows[rows_by_name]
+    name, lane = slices.name[ordered], slices.lane[ordered]
+    new_group = (np.diff(name, prepend=-1) != 0) | (np.diff(lane, prepend=-1) != 0)
+    group = np.cumsum(new_group)
+    # Ranks instead of times keep the groups apart in one running maximum, without a risk of overflow.
+    times, rank = np.unique(
+        np.concatenate([slices.begin[ordered], slices.end[ordered]]), return_inverse=True
+    )
+    begin, end = rank.reshape(2, -1) + group * len(times)
+    latest_end = np.maximum.accumulate(end)
+    outermost = np.empty(len(rows), np.bool_)
+    outermost[rows_by_name] = new_group | (begin >= np.roll(latest_end, 1))
+    return outermost
+
+
+def sum_by(group: npt.NDArray[Any], values: Ints, count: int) -> Ints:
+    """The exact sum of the values of each group 0 to `count` (`np.bincount` would add in floating point)."""
+    sums = np.zeros(count, np.int64)
+    np.add.at(sums, group, values)
+    return sums
+
+
+def time_below(above: Ids, duration: Ints, counted: Mask) -> Ints:
+    """For each slice the time of the counted slices whose `above` it is."""
+    inner = np.flatnonzero(counted & (above >= 0))
+    return sum_by(above[inner], duration[inner], len(above))

@@ -1,0 +1,66 @@
+"""The command line: one file a subcommand. Arguments in, messages out, no logic.
+
+A command is a module with `NAME`, `HELP`, `add_arguments(parser)` and `run(options) -> exit code`, listed in
+`COMMANDS`. What a person got wrong is a UserError and ends here: one line on stderr, exit code 2.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Protocol, cast
+
+from tilelang_trace.errors import UserError
+from tilelang_trace.version import __version__
+
+COMMANDS = ("run", "report", "convert")
+
+
+class Command(Protocol):
+    """What a module in this package offers."""
+
+    NAME: str
+    HELP: str
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Declare the command's options."""
+
+    def run(self, options: argparse.Namespace) -> int:
+        """Do it; returns the exit code."""
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="tilelang-trace",
+        description="Turn a TVM or TileLang compile into a timeline that ui.perfetto.dev opens: "
+        "every compiler pass a nested slice.",
+    )
+    parser.add_argument("--version", action="version", version=f"tilelang-trace {__version__}")
+    subparsers = parser.add_subparsers(metavar="COMMAND", required=True)
+    for name in COMMANDS:
+        command = cast(Command, import_module(f"{__name__}.{name}"))
+        subparser = subparsers.add_parser(
+            command.NAME, help=command.HELP, description=command.HELP
+        )
+        command.add_arguments(subparser)
+        subparser.set_defaults(run=command.run)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line; returns the exit code."""
+    options = _parser().parse_args(arguments)
+    try:
+        code: int = options.run(options)
+        sys.stdout.flush()
+        return code
+    except UserError as error:
+        print(f"tilelang-trace: {error}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:
+        # The reader of a pipe (`head`) has seen enough. Nothing more can be written, not even at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0

@@ -1,0 +1,155 @@
+"""Files of traces: the format from the content when reading and from the name when writing; gzip; whole or not at all."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import tempfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import cast
+
+from tilelang_trace.errors import UserError
+from tilelang_trace.trace.build import TraceBuilder
+from tilelang_trace.trace.model import Trace
+
+_GZIP_LEVEL = 6
+
+
+@dataclass(frozen=True)
+class Format:
+    """One format: the ending of its files, and the modules that read and write it (imported when used)."""
+
+    name: str
+    ending: str
+    reader: str
+    writer: str
+
+    def read(self, data: bytes) -> TraceBuilder:
+        """A builder with what the bytes say. Raises UserError."""
+        read = cast(Callable[[bytes], TraceBuilder], import_module(self.reader).read)
+        return read(data)
+
+    def write(self, trace: Trace) -> Iterator[bytes]:
+        """The bytes of the file, in pieces."""
+        write = cast(Callable[[Trace], Iterator[bytes]], import_module(self.writer).write)
+        return write(trace)
+
+
+_HERE = __package__
+LOG = Format("pass-event log", ".events.jsonl", f"{_HERE}.event_log", f"{_HERE}.event_log")
+JSON = Format("Chrome JSON", ".json", f"{_HERE}.chrome_json", f"{_HERE}.chrome_json")
+PFTRACE = Format(
+    "Perfetto protobuf", ".pftrace", f"{_HERE}.pftrace_reader", f"{_HERE}.pftrace_writer"
+)
+FORMATS = (LOG, JSON, PFTRACE)
+
+
+def format_for(path: str | os.PathLike[str]) -> tuple[Format, bool]:
+    """The format that a file of this name is written in, and whether it is compressed. Raises UserError."""
+    name = os.fspath(path).lower()
+    plain = name.removesuffix(".gz")
+    for known in FORMATS:
+        if plain.endswith(known.ending):
+            return known, plain != name
+    endings = ", ".join(known.ending for known in FORMATS)
+    raise UserError(f"{os.fspath(path)}: no format has this ending; use {endings}, each with or without .gz")
+
+
+def read(path: str | os.PathLike[str]) -> Trace:
+    """The Trace in a file, whatever its name. Raises UserError if it can't be read or is no trace."""
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise UserError(f"{os.fspath(path)}: can't be read: {error.strerror}") from None
+    try:
+        data = _decompressed(data)
+        return sniff(data).read(data).build()
+    except UserError as error:
+        raise UserError(f"{os.fspath(path)}: {error}") from None
+
+
+def _decompressed(data: bytes) -> bytes:
+    if not data.startswith(b"\x1f\x8b"):
+        return data
+    try:
+        return gzip.decompress(data)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise UserError(f"damaged gzip data: {error}") from None
+
+
+def sniff(data: bytes) -> Format:
+    """The format of these bytes. Raises UserError if they are none that is known."""
+    start = data[:4096].lstrip(b" \t\r\n")
+    if not start:
+        raise UserError("the file is empty: no trace")
+    if start.startswith((b"{", b"[")):
+        line = data.lstrip(b" \t\r\n").partition(b"\n")[0]
+        return LOG if b'"pass_events"' in line and b'"traceEvents"' not in line else JSON
+    if data[:1] == b"\x0a":
+        return PFTRACE
+    shown = data[:16].decode("ascii", "backslashreplace")
+    raise UserError(
+        f"neither a Perfetto trace, Chrome JSON nor a pass-event log: it starts with {shown!r} (byte 0)"
+    )
+
+
+def write(trace: Trace, path: str | os.PathLike[str]) -> None:
+    """Write a Trace in the format of the file's name: whole, or not at all. Raises UserError.
+
+    The same Trace gives the same bytes.
+    """
+    known, compressed = format_for(path)
+    pieces = known.write(trace)
+    write_whole(path, _compressed(pieces) if compressed else pieces)
+
+
+def _compressed(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    # Without a name and a time in the header, so that the same content gives the same bytes.
+    yield b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
+    deflate = zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
+    checksum = size = 0
+    for piece in pieces:
+        checksum = zlib.crc32(piece, checksum)
+        size += len(piece)
+        yield deflate.compress(piece)
+    yield deflate.flush()
+    yield checksum.to_bytes(4, "little") + (size & 0xFFFF_FFFF).to_bytes(4, "little")
+
+
+def write_whole(path: str | os.PathLike[str], pieces: Iterable[bytes]) -> None:
+    """Write a file under a temporary name beside it and rename it: there is never half a file.
+
+    Raises UserError if it can't be written; what stood there before is still there then.
+    """
+    target = Path(path)
+    if target.exists() and not target.is_file():
+        # A pipe or a device such as /dev/stdout: nothing to rename to.
+        with open(target, "wb") as stream:
+            stream.writelines(pieces)
+        return
+    temporary = ""
+    try:
+        descriptor, temporary = tempfile.mkstemp(
+            prefix=f".{target.name}.", suffix=".part", dir=target.parent
+        )
+        with open(descriptor, "wb") as stream:
+            stream.writelines(pieces)
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, target)
+    except OSError as error:
+        raise UserError(f"{target}: can't be written: {error.strerror}") from None
+    finally:
+        if temporary:
+            with suppress(FileNotFoundError):
+                os.unlink(temporary)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

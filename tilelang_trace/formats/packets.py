@@ -1,0 +1,292 @@
+"""Perfetto trace packets, as bytes: what both the `.pftrace` writer and the recorder's journal write.
+
+A file is a row of packets, each whole in itself, so that files can be appended to and cut:
+
+    0a <length> <TracePacket>  0a <length> <TracePacket>  ...
+
+A begin of a pass on a sequence whose names are interned already, about 50 bytes (field number: content):
+
+    TracePacket  8: timestamp, ns     10: sequence id     13: 2 (needs incremental state)
+                 11: TrackEvent  9: 1 (slice begin)  3: category iid  10: name iid
+                                 4: DebugAnnotation  1: name iid  3|4|6|17|11: value      (one each)
+
+An end has type 2 and no name. The first packet of a sequence clears the incremental state and sets the
+defaults of all that follow (59: clock of the timestamps, track), which saves ten bytes an event. A name
+that is new on a sequence comes in the interned data (12) of the packet that first needs it.
+
+Source of the numbers and rules: Perfetto's trace_packet.proto, track_event.proto, debug_annotation.proto,
+interned_data.proto and track_descriptor.proto. Tests hold the bytes against perfetto's generated classes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from tilelang_trace.formats.wire import (
+    field_bytes,
+    field_double,
+    field_fixed64,
+    field_text,
+    field_varint,
+    varint,
+)
+
+from tilelang_trace.trace.arguments import FAILED, INCOMPLETE
+
+if TYPE_CHECKING:
+    from tilelang_trace.trace.model import Json
+
+CLOCK_REALTIME, CLOCK_MONOTONIC, CLOCK_BOOTTIME = 1, 3, 6
+"""Perfetto's builtin clock ids."""
+
+COLOURS = {FAILED: "failed 942", INCOMPLETE: "error 373"}
+"""Texts whose hash Perfetto shows as two reds; decoration only, the category and the argument count."""
+
+INTERNED_ARGUMENTS = frozenset({"phase", "status"})
+"""String arguments with few different values, written as interned ids."""
+
+_STATE_CLEARED, _NEEDS_STATE = 1, 2
+_SLICE_BEGIN, _SLICE_END, _INSTANT, _COUNTER = 1, 2, 3, 4
+_SIBLING_MERGE_NONE = 2
+_EXPLICIT_ORDER = 3
+
+
+def packet(body: bytes) -> bytes:
+    """A TracePacket's bytes as a field of the file."""
+    return b"\x0a" + varint(len(body)) + body
+
+
+def track_packet(
+    sequence_id: int,
+    uuid: int,
+    *,
+    name: str = "",
+    parent: int | None = None,
+    process: tuple[int, str] | None = None,
+    labels: Iterable[str] = (),
+    thread: tuple[int, int, str] | None = None,
+    counter_unit: str | None = None,
+    rank: int | None = None,
+) -> bytes:
+    """A TrackDescriptor: of a process (pid, name), a thread (pid, tid, name), a counter, or a row of its own.
+
+    `rank` is the position among the siblings, for viewers that heed it (v58 and later).
+    """
+    body = field_varint(1, uuid)
+    if name:
+        body += field_text(2, name)
+    if process:
+        body += field_bytes(
+            3,
+            field_varint(1, process[0])
+            + field_text(6, process[1])
+            + b"".join(field_text(8, label) for label in labels),
+        )
+    if thread:
+        body += field_bytes(
+            4,
+            field_varint(1, thread[0]) + field_varint(2, thread[1]) + field_text(5, thread[2]),
+        )
+    if parent is not None:
+        body += field_varint(5, parent)
+    if counter_unit is not None:
+        body += field_bytes(8, field_text(6, counter_unit) if counter_unit else b"")
+    if rank is not None:
+        body += field_varint(12, rank)
+    if not process and not thread:
+        body += field_varint(15, _SIBLING_MERGE_NONE)
+    return packet(field_varint(10, sequence_id) + field_bytes(60, body))
+
+
+def root_packet(sequence_id: int) -> bytes:
+    """The root descriptor: processes and threads stand in the order of their ranks (v58 and later)."""
+    body = field_varint(1, 0) + field_varint(19, _EXPLICIT_ORDER)
+    body += field_varint(20, _EXPLICIT_ORDER)
+    return packet(field_varint(10, sequence_id) + field_bytes(60, body))
+
+
+def clock_packet(sequence_id: int, clocks: Mapping[int, int]) -> bytes:
+    """A ClockSnapshot: what several clocks (id: ns) showed at one moment."""
+    body = b"".join(
+        field_bytes(1, field_varint(1, clock) + field_varint(2, time))
+        for clock, time in clocks.items()
+    )
+    return packet(field_varint(10, sequence_id) + field_bytes(6, body))
+
+
+def metadata_packet(sequence_id: int, timestamp: int, name: str, value: Json) -> bytes:
+    """A JSON value under a name, as ChromeMetadata: Perfetto keeps it and draws nothing."""
+    entry = field_text(1, name) + field_bytes(5, orjson.dumps(value))
+    return packet(
+        field_varint(8, timestamp)
+        + field_varint(10, sequence_id)
+        + field_bytes(5, field_bytes(2, entry))
+    )
+
+
+class _Names:
+    """Interned texts of one kind on one sequence; `new` holds those that no packet has carried yet."""
+
+    def __init__(self, field: int, *, as_bytes: bool = False) -> None:
+        self._field = field
+        self._ids: dict[str, bytes] = {}
+        self.new = b""
+
+    def iid(self, text: str) -> bytes:
+        """The id of a text, as a varint."""
+        known = self._ids.get(text)
+        if known is None:
+            known = self._ids[text] = varint(len(self._ids) + 1)
+            entry = b"\x08" + known + field_text(2, text)
+            self.new += field_bytes(self._field, entry)
+        return known
+
+
+class PacketSequence:
+    """The packets of one track: one sequence each, so that names and defaults are said once.
+
+    `clock` is the builtin clock of the timestamps; None means the trace's own.
+    """
+
+    def __init__(self, sequence_id: int, track_uuid: int, clock: int | None = None) -> None:
+        self.sequence_id = sequence_id
+        self.track_uuid = track_uuid
+        self._sequence = field_varint(10, sequence_id)
+        defaults = b"" if clock is None else field_varint(58, clock)
+        defaults += field_bytes(11, field_varint(11, track_uuid))
+        self._first = self._sequence + field_varint(13, _STATE_CLEARED) + field_bytes(59, defaults)
+        self._following = self._sequence + field_varint(13, _NEEDS_STATE)
+        self._categories = _Names(1)
+        self._events = _Names(2)
+        self._arguments = _Names(3)
+        self._texts = _Names(29)
+        self._annotations: dict[tuple[str, object], bytes] = {}
+
+    def first(self) -> bytes:
+        """The packet that must stand before all others of this sequence."""
+        return packet(self._first)
+
+    def begin(
+        self,
+        time: int,
+        name: str,
+        category: str,
+        arguments: Mapping[str, Json],
+        *,
+        colour: str = "",
+        flows: Iterable[int] = (),
+        ended_flows: Iterable[int] = (),
+    ) -> bytes:
+        """Begin of a slice; `colour` is a text whose hash Perfetto takes for the slice's colour."""
+        return self._event(
+            _SLICE_BEGIN,
+            time,
+            name,
+            category,
+            arguments,
+            b"".join(field_fixed64(47, flow) for flow in flows)
+            + b"".join(field_fixed64(48, flow) for flow in ended_flows),
+            colour,
+        )
+
+    def end(self, time: int, arguments: Mapping[str, Json] = {}, *, colour: str = "") -> bytes:
+        """End of the innermost open slice; its arguments join those of the begin."""
+        return self._event(_SLICE_END, time, "", "", arguments, b"", colour)
+
+    def instant(
+        self,
+        time: int,
+        name: str,
+        category: str,
+        arguments: Mapping[str, Json],
+        *,
+        ended_flows: Iterable[int] = (),
+    ) -> bytes:
+        """An event without a duration."""
+        return self._event(
+            _INSTANT,
+            time,
+            name,
+            category,
+            arguments,
+            b"".join(field_fixed64(48, flow) for flow in ended_flows),
+        )
+
+    def counter(self, time: int, value: float) -> bytes:
+        """A value of a counter track."""
+        return self._event(_COUNTER, time, "", "", {}, field_double(44, value))
+
+    def _event(
+        self,
+        kind: int,
+        time: int,
+        name: str,
+        category: str,
+        arguments: Mapping[str, Json],
+        more: bytes,
+        colour: str = "",
+    ) -> bytes:
+        event = field_varint(9, kind)
+        if category:
+            event += b"".join(
+                b"\x18" + self._categories.iid(part) for part in category.split(",")
+            )
+        if name or kind in (_SLICE_BEGIN, _INSTANT):
+            event += b"\x50" + self._events.iid(name)
+        for argument, value in arguments.items():
+            event += self._annotation(argument, value)
+        event += more
+        if colour:
+            event += field_text(53, colour)
+        body = b"\x40" + varint(time) + self._following
+        new = self._categories.new + self._events.new + self._arguments.new + self._texts.new
+        if new:
+            self._categories.new = self._events.new = b""
+            self._arguments.new = self._texts.new = b""
+            body += field_bytes(12, new)
+        return packet(body + field_bytes(11, event))
+
+    def _annotation(self, name: str, value: Json) -> bytes:
+        if isinstance(value, (dict, list, tuple)):
+            return field_bytes(4, self._named(name) + self._value(value))
+        key = (name, value, type(value))
+        known = self._annotations.get(key)
+        if known is None:
+            if name in INTERNED_ARGUMENTS and isinstance(value, str):
+                content = b"\x88\x01" + self._texts.iid(value)
+            else:
+                content = self._value(value)
+            known = field_bytes(4, self._named(name) + content)
+            if len(self._annotations) < 1 << 14 and len(known) < 64:
+                self._annotations[key] = known
+        return known
+
+    def _named(self, name: str) -> bytes:
+        return b"\x08" + self._arguments.iid(name)
+
+    def _value(self, value: Any) -> bytes:
+        """The value of a DebugAnnotation. What it has no field for is written as JSON text."""
+        if isinstance(value, bool):
+            return field_varint(2, value)
+        if isinstance(value, int):
+            if -(2**63) <= value < 2**63:
+                return field_varint(4, value)
+            if 0 <= value < 2**64:
+                return field_varint(3, value)
+            return field_text(6, str(value))
+        if isinstance(value, float) and math.isfinite(value):
+            return field_double(5, value)
+        if isinstance(value, str):
+            return field_text(6, value)
+        if isinstance(value, dict) and value:
+            return b"".join(
+                field_bytes(11, field_text(10, key) + self._value(item))
+                for key, item in value.items()
+            )
+        if isinstance(value, (list, tuple)) and value:
+            return b"".join(field_bytes(12, self._value(item)) for item in value)
+        return field_bytes(9, orjson.dumps(value))

@@ -1,0 +1,253 @@
+"""Perfetto protobuf traces (`.pftrace`): Trace -> packets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from tilelang_trace.formats import envelope
+from tilelang_trace.formats.packets import (
+    CLOCK_BOOTTIME,
+    CLOCK_MONOTONIC,
+    CLOCK_REALTIME,
+    COLOURS,
+    PacketSequence,
+    clock_packet,
+    metadata_packet,
+    root_packet,
+    track_packet,
+)
+from tilelang_trace.trace import failures
+from tilelang_trace.trace.model import Trace
+
+_ROOT_SEQUENCE = 1
+_CHUNK = 4096
+
+
+def _unique(ids: list[int | None], invented: list[int], largest: int) -> list[int]:
+    """The real ids where they can stand in the file (known, positive, no two equal), else invented ones."""
+    real = [i for i in ids if i is not None and 0 < i <= largest]
+    return [i for i in ids if i is not None] if len(set(real)) == len(ids) else invented
+
+
+def write(trace: Trace) -> Iterator[bytes]:
+    """The file, in pieces.
+
+    Times are those of the Trace; if it knows what the wall clock and the boot clock showed (metadata
+    `start`), the file has a ClockSnapshot, so that it can be laid beside other traces.
+    """
+    origin = min(0, envelope.earliest(trace))
+    clocks = _clocks(trace) if not origin else {}
+    yield root_packet(_ROOT_SEQUENCE)
+    if clocks:
+        yield clock_packet(_ROOT_SEQUENCE, clocks)
+    tracks = _Tracks(trace)
+    start = max(0, clocks.get(CLOCK_BOOTTIME, envelope.earliest(trace) - origin))
+    yield metadata_packet(
+        _ROOT_SEQUENCE, start, envelope.NAME, envelope.seal(trace, origin, tracks.lanes)
+    )
+    yield from tracks.packets()
+
+    clock = CLOCK_MONOTONIC if clocks else None
+    found = failures.failures(trace)
+    flows = _Flows(trace, found)
+    sequences = [
+        PacketSequence(_ROOT_SEQUENCE + 1 + lane, uuid, clock)
+        for lane, uuid in enumerate(tracks.lanes)
+    ]
+    for sequence in sequences:
+        yield sequence.first()
+    yield from _slices(trace, origin, sequences, flows)
+    yield from _instants(trace, origin, sequences)
+    yield from _counters(trace, origin, tracks, clock, _ROOT_SEQUENCE + 1 + len(sequences))
+    if found:
+        uuid = tracks.next_uuid()
+        yield track_packet(_ROOT_SEQUENCE, uuid, name=failures.ROW_NAME, rank=-1)
+        row = PacketSequence(tracks.next_uuid() + _ROOT_SEQUENCE, uuid, clock)
+        yield row.first()
+        for failure in found:
+            yield row.instant(
+                failure.time - origin,
+                failure.name,
+                failures.CATEGORY,
+                {},
+                ended_flows=[flows.of_failure[failure.row]],
+            )
+
+
+def _clocks(trace: Trace) -> dict[int, int]:
+    start = trace.metadata.get("start")
+    if not isinstance(start, Mapping):
+        return {}
+    names = {
+        CLOCK_REALTIME: "realtime_ns",
+        CLOCK_MONOTONIC: "monotonic_ns",
+        CLOCK_BOOTTIME: "boottime_ns",
+    }
+    clocks = {
+        clock: start[name] for clock, name in names.items() if isinstance(start.get(name), int)
+    }
+    return clocks if CLOCK_MONOTONIC in clocks and CLOCK_BOOTTIME in clocks else {}
+
+
+class _Tracks:
+    """The tracks of a Trace: a uuid for each process, lane and counter, and their descriptors."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+        self._last = 0
+        self.processes = [self.next_uuid() for _ in trace.processes]
+        self.lanes = [self.next_uuid() for _ in trace.lanes]
+        self.counters = [self.next_uuid() for _ in trace.counter_tracks]
+        self._first = envelope.first_lanes(trace)
+        self._pids = _unique(
+            [p.pid for p in trace.processes], list(range(1, len(trace.processes) + 1)), 2**31 - 1
+        )
+        self._tids = _unique(
+            [t.tid for t in trace.threads],
+            [self._invented_tid(thread) for thread in range(len(trace.threads))],
+            2**31 - 1,
+        )
+
+    def _invented_tid(self, thread: int) -> int:
+        """A tid that no other thread and no process has: the first thread of a process bears its pid."""
+        process = self._trace.threads[thread].process
+        siblings = [i for i, t in enumerate(self._trace.threads) if t.process == process]
+        if siblings[0] == thread:
+            return self._pids[process]
+        return max(self._pids, default=0) + 1 + thread
+
+    def next_uuid(self) -> int:
+        self._last += 1
+        return self._last
+
+    def packets(self) -> Iterator[bytes]:
+        trace = self._trace
+        for number, process in enumerate(trace.processes):
+            yield track_packet(
+                _ROOT_SEQUENCE,
+                self.processes[number],
+                process=(self._pids[number], process.name),
+                labels=_labels(trace) if number == 0 else (),
+                rank=number,
+            )
+        for number, lane in enumerate(trace.lanes):
+            uuid = self.lanes[number]
+            if lane.thread is not None and self._first[lane.thread] == number:
+                thread = trace.threads[lane.thread]
+                yield track_packet(
+                    _ROOT_SEQUENCE,
+                    uuid,
+                    parent=self.processes[thread.process],
+                    thread=(self._pids[thread.process], self._tids[lane.thread], thread.name),
+                    rank=lane.thread,
+                )
+            else:
+                yield track_packet(
+                    _ROOT_SEQUENCE,
+                    uuid,
+                    name=lane.name,
+                    parent=self._parent(lane.thread, lane.process),
+                    rank=number,
+                )
+        for number, counter in enumerate(trace.counter_tracks):
+            yield track_packet(
+                _ROOT_SEQUENCE,
+                self.counters[number],
+                name=counter.name,
+                parent=self._parent(counter.thread, counter.process),
+                counter_unit=counter.unit,
+            )
+
+    def _parent(self, thread: int | None, process: int | None) -> int | None:
+        if thread is not None and thread in self._first:
+            return self.lanes[self._first[thread]]
+        return None if process is None else self.processes[process]
+
+
+def _labels(trace: Trace) -> list[str]:
+    """What stands beside the process's name in the viewer: the versions that matter."""
+    versions = trace.metadata.get("versions")
+    if not isinstance(versions, Mapping):
+        return []
+    return [f"{name} {version}" for name, version in versions.items() if version]
+
+
+class _Flows:
+    """Flow ids, one an arrow: those of the Trace first, then those from failed slices to their instants."""
+
+    def __init__(self, trace: Trace, found: list[failures.Failure]) -> None:
+        self.starting: dict[int, list[int]] = {}
+        self.ending: dict[int, list[int]] = {}
+        for flow, (source, target) in enumerate(trace.flows.tolist(), 1):
+            self.starting.setdefault(source, []).append(flow)
+            self.ending.setdefault(target, []).append(flow)
+        self.of_failure: dict[int, int] = {}
+        for flow, failure in enumerate(found, 1 + len(trace.flows)):
+            self.starting.setdefault(failure.row, []).append(flow)
+            self.of_failure[failure.row] = flow
+
+
+def _slices(
+    trace: Trace, origin: int, sequences: list[PacketSequence], flows: _Flows
+) -> Iterator[bytes]:
+    slices, strings = trace.slices, trace.strings
+    open_ends: list[int] = []
+    lane = -1
+    for start in range(0, len(slices), _CHUNK):
+        stop = min(start + _CHUNK, len(slices))
+        pieces: list[bytes] = []
+        columns = zip(
+            range(start, stop),
+            (slices.begin[start:stop] - origin).tolist(),
+            (slices.end[start:stop] - origin).tolist(),
+            slices.name[start:stop].tolist(),
+            slices.category[start:stop].tolist(),
+            slices.lane[start:stop].tolist(),
+            trace.arguments.between(start, stop),
+        )
+        for row, begin, end, name, category, row_lane, arguments in columns:
+            while open_ends and (row_lane != lane or open_ends[-1] <= begin):
+                pieces.append(sequences[lane].end(open_ends.pop()))
+            lane = row_lane
+            status = arguments.get("status")
+            pieces.append(
+                sequences[lane].begin(
+                    begin,
+                    strings[name],
+                    failures.written_category(strings[category], status),
+                    arguments,
+                    colour=COLOURS.get(status, ""),
+                    flows=flows.starting.get(row, ()),
+                    ended_flows=flows.ending.get(row, ()),
+                )
+            )
+            open_ends.append(end)
+        yield b"".join(pieces)
+    yield b"".join(sequences[lane].end(end) for end in reversed(open_ends))
+
+
+def _instants(trace: Trace, origin: int, sequences: list[PacketSequence]) -> Iterator[bytes]:
+    instants, strings = trace.instants, trace.strings
+    for row, arguments in enumerate(trace.instant_arguments.between(0, len(instants))):
+        yield sequences[int(instants.lane[row])].instant(
+            int(instants.time[row]) - origin,
+            strings[int(instants.name[row])],
+            strings[int(instants.category[row])],
+            arguments,
+        )
+
+
+def _counters(
+    trace: Trace, origin: int, tracks: _Tracks, clock: int | None, first_id: int
+) -> Iterator[bytes]:
+    sequences = [
+        PacketSequence(first_id + number, uuid, clock)
+        for number, uuid in enumerate(tracks.counters)
+    ]
+    for sequence in sequences:
+        yield sequence.first()
+    counters = trace.counters
+    for track, time, value in zip(
+        counters.track.tolist(), counters.time.tolist(), counters.value.tolist()
+    ):
+        yield sequences[track].counter(time - origin, value)

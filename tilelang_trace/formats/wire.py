@@ -1,0 +1,121 @@
+"""Protobuf's wire format, as much of it as a writer of trace packets needs.
+
+Source of the rules: protobuf's encoding specification (varints of 7 bits a byte, the low ones first; a field
+is its key `number << 3 | type`, then the value; type 0 is a varint, 1 is 8 bytes, 2 is a length and that many
+bytes). Packets are written by hand because building message objects costs ten times as much a slice, and
+because a recorder in somebody else's compile must not import protobuf.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+
+
+class Truncated(ValueError):
+    """The bytes end in the middle of a field; `offset` says where that field begins."""
+
+    def __init__(self, offset: int) -> None:
+        super().__init__(f"the data ends in the middle of the field at byte {offset}")
+        self.offset = offset
+
+
+def _varint(value: int) -> bytes:
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+_SMALL = [_varint(value) for value in range(1 << 14)]
+_LOW = [bytes((value & 0x7F | 0x80, value >> 7 | 0x80)) for value in range(1 << 14)]
+"""14 bits of a longer varint: two bytes that both say that more follow."""
+
+
+def varint(value: int) -> bytes:
+    """A non-negative integer below 2^64 as a varint."""
+    if value < 1 << 14:
+        return _SMALL[value]
+    if value < 1 << 28:
+        return _LOW[value & 0x3FFF] + _SMALL[value >> 14]
+    if value < 1 << 42:
+        return _LOW[value & 0x3FFF] + _LOW[value >> 14 & 0x3FFF] + _SMALL[value >> 28]
+    return (
+        _LOW[value & 0x3FFF]
+        + _LOW[value >> 14 & 0x3FFF]
+        + _LOW[value >> 28 & 0x3FFF]
+        + varint(value >> 42)
+    )
+
+
+def field_varint(number: int, value: int) -> bytes:
+    """A varint field; negative values are written as 64-bit two's complement."""
+    return varint(number << 3) + varint(value & 0xFFFF_FFFF_FFFF_FFFF)
+
+
+def field_bytes(number: int, value: bytes) -> bytes:
+    """A field of bytes, of an embedded message, or of UTF-8 text."""
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def field_text(number: int, value: str) -> bytes:
+    """A text field."""
+    return field_bytes(number, value.encode())
+
+
+def field_double(number: int, value: float) -> bytes:
+    """A field of type double."""
+    return varint(number << 3 | 1) + struct.pack("<d", value)
+
+
+def field_fixed64(number: int, value: int) -> bytes:
+    """A field of type fixed64."""
+    return varint(number << 3 | 1) + struct.pack("<Q", value)
+
+
+def read_varint(data: bytes | memoryview, offset: int) -> tuple[int, int]:
+    """The varint at `offset` and the offset behind it; `Truncated` if the data ends inside it."""
+    value = shift = 0
+    for position in range(offset, min(offset + 10, len(data))):
+        byte = data[position]
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, position + 1
+        shift += 7
+    if offset + 10 <= len(data):
+        raise ValueError(f"the varint at byte {offset} is longer than 10 bytes")
+    raise Truncated(offset)
+
+
+def top_level_fields(data: bytes | memoryview) -> Iterator[tuple[int, int, bytes | memoryview]]:
+    """The length-delimited fields of a message: (offset of the field, field number, its bytes).
+
+    Other fields are passed by. Ends silently at a run of zero bytes that reaches the end (a journal's blocks
+    are allocated beforehand). Raises `Truncated` where the data ends inside a field, and ValueError for
+    bytes that are no protobuf.
+    """
+    offset, size = 0, len(data)
+    while offset < size:
+        start = offset
+        key, offset = read_varint(data, offset)
+        if key == 0:
+            if not any(bytes(data[start : start + 4096])) and not any(bytes(data[start:])):
+                return
+            raise ValueError(f"zero bytes at byte {start} in the middle of the data")
+        kind = key & 7
+        if kind == 2:
+            length, offset = read_varint(data, offset)
+            if offset + length > size:
+                raise Truncated(start)
+            yield start, key >> 3, data[offset : offset + length]
+            offset += length
+        elif kind == 0:
+            _, offset = read_varint(data, offset)
+        elif kind in (1, 5):
+            offset += 8 if kind == 1 else 4
+            if offset > size:
+                raise Truncated(start)
+        else:
+            raise ValueError(f"wire type {kind} at byte {start} is none that a trace has")

@@ -1,0 +1,1 @@
+"""Where recording is started from: any Python, by an environment variable."""

@@ -1,0 +1,236 @@
+"""What is wrapped in TVM while something is recorded, so that a compile is seen without a change to it.
+
+- `PassContext.__init__` puts our instrument in front of the user's, so that passes report themselves.
+- `PassContext.__enter__` and `__exit__` are the begin and the end of a context slice, and bring the exception
+  that ended it. A context without instruments that was made earlier gets ours when it is entered.
+- `Pass.__call__` sees the exceptions of passes, for which TVM calls no after-callback; and it sees the passes
+  of contexts that hold the user's instruments but not ours: `override_instruments` would fire the user's
+  instruments again, so such a context is left alone.
+- The context that a thread is in when recording begins gets our instrument if it holds none.
+
+Everything is undone when the last recording ends. TVM may be imported later: `import_watch` waits for it.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+import sys
+import threading
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from tilelang_trace.recording import import_watch
+from tilelang_trace.recording.recorder import Recording
+from tilelang_trace.recording.say import say
+from tilelang_trace.tvm_binding import TvmPassInstrument
+
+_PACKAGE, _MODULE = "tvm", "tvm.ir.transform"
+
+_lock = threading.RLock()
+_active: tuple[Recording, ...] = ()
+_wrapping: _Wrapping | None = None
+
+
+def start(recording: Recording) -> None:
+    """Let this recording see all passes from now on."""
+    global _active
+    with _lock:
+        _active = (*_active, recording)
+        if _wrapping is not None:
+            _wrapping.adopt_current()
+        elif _MODULE in sys.modules:
+            _wrap()
+        else:
+            # The whole package: until it is imported, no context and no instrument can be made.
+            import_watch.when_imported(_PACKAGE, _wrap)
+
+
+def stop(recording: Recording) -> None:
+    """Let this recording see nothing more; TVM is as it was once no recording is left."""
+    global _active, _wrapping
+    with _lock:
+        _active = tuple(r for r in _active if r is not recording)
+        if not _active:
+            import_watch.forget(_PACKAGE)
+            if _wrapping is not None:
+                _wrapping.undo()
+                _wrapping = None
+
+
+def _wrap() -> None:
+    global _wrapping
+    with _lock:
+        if _wrapping is None and _active:
+            try:
+                _wrapping = _Wrapping(sys.modules[_MODULE])
+                _wrapping.adopt_current()
+            except Exception as error:  # a TVM that is built otherwise must still compile
+                say(f"nothing is recorded: {type(error).__name__}: {error}")
+
+
+def _after_fork() -> None:
+    global _lock
+    _lock = threading.RLock()  # another thread of the parent may have held it
+    for recording in _active:
+        recording.after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+class _Callbacks(TvmPassInstrument):
+    """Our instrument, one a process: it hands TVM's callbacks on to what is being recorded."""
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def run_before_pass(self, mod: Any, info: Any) -> None:
+        for recording in _active:
+            recording.before_pass(mod, info)
+
+    def run_after_pass(self, mod: Any, info: Any) -> None:
+        for recording in _active:
+            recording.after_pass(info)
+
+
+class _Wrapping:
+    """The wrapped methods of one `tvm.ir.transform`, and how to undo it."""
+
+    _instruments: dict[ModuleType, _Callbacks] = {}
+    """TVM never frees an instrument, so there is one for each TVM, and it is used again."""
+
+    def __init__(self, transform: ModuleType) -> None:
+        self._context_class = transform.PassContext
+        self._pass_class = transform.Pass
+        if transform not in self._instruments:
+            self._instruments[transform] = _Callbacks()
+        self._ours = self._instruments[transform]
+        self._adopted: list[Any] = []
+        self._originals: list[tuple[type, str, Callable[..., Any]]] = []
+        self._override = transform.PassContext.override_instruments
+        for cls, name, wrapper in (
+            (self._context_class, "__init__", self._init),
+            (self._context_class, "__enter__", self._enter),
+            (self._context_class, "__exit__", self._exit),
+            (self._context_class, "override_instruments", self._override_instruments),
+            (self._pass_class, "__call__", self._call),
+        ):
+            original = getattr(cls, name)
+            self._originals.append((cls, name, original))
+            setattr(cls, name, functools.wraps(original)(wrapper(original)))
+
+    def undo(self) -> None:
+        """Put everything back."""
+        for cls, name, original in self._originals:
+            setattr(cls, name, original)
+        for context in self._adopted:
+            if self._holds_only_ours(context):
+                self._override(context, [])
+        self._adopted.clear()
+
+    def adopt_current(self) -> bool:
+        """Put our instrument into the context that this thread is in, if it holds none; whether it is in now."""
+        return self._adopt(self._context_class.current())
+
+    def _adopt(self, context: Any) -> bool:
+        instruments = list(context.instruments)
+        if any(self._ours.same_as(instrument) for instrument in instruments):
+            return True
+        if instruments:
+            return False
+        self._override(context, [self._ours])
+        self._adopted.append(context)
+        return True
+
+    def _holds_only_ours(self, context: Any) -> bool:
+        instruments = list(context.instruments)
+        return len(instruments) == 1 and bool(self._ours.same_as(instruments[0]))
+
+    def _with_ours(self, instruments: Any) -> list[Any]:
+        theirs = [i for i in instruments or () if not self._ours.same_as(i)]
+        return [self._ours, *theirs]
+
+    # The wrappers. Each takes the original and gives what stands in its place.
+
+    def _init(self, original: Callable[..., None]) -> Callable[..., None]:
+        signature = inspect.signature(original)
+
+        def __init__(*args: Any, **kwargs: Any) -> None:  # noqa: N807
+            try:
+                bound = signature.bind(*args, **kwargs)
+                bound.arguments["instruments"] = self._with_ours(
+                    bound.arguments.get("instruments")
+                )
+            except TypeError:  # TVM says better than we what is wrong with the arguments
+                original(*args, **kwargs)
+            else:
+                original(*bound.args, **bound.kwargs)
+
+        return __init__
+
+    def _override_instruments(self, original: Callable[..., None]) -> Callable[..., None]:
+        def override_instruments(context: Any, instruments: Any) -> None:
+            original(context, self._with_ours(instruments))
+
+        return override_instruments
+
+    def _enter(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def __enter__(context: Any) -> Any:  # noqa: N807
+            for recording in _active:
+                recording.enter_context(context, lambda: not self._adopt(context))
+            try:
+                return original(context)
+            except BaseException as error:
+                for recording in _active:
+                    recording.exit_context(context, error)
+                _leave_no_frame(error)
+                raise
+
+        return __enter__
+
+    def _exit(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def __exit__(context: Any, kind: Any, value: Any, trace: Any) -> Any:  # noqa: N807
+            try:
+                result = original(context, kind, value, trace)
+            except BaseException as error:
+                for recording in _active:
+                    recording.exit_context(context, error)
+                _leave_no_frame(error)
+                raise
+            for recording in _active:
+                recording.exit_context(context, value)
+            return result
+
+        return __exit__
+
+    def _call(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def __call__(called: Any, mod: Any) -> Any:  # noqa: N807
+            calls = [recording.call(called, mod, self.adopt_current) for recording in _active]
+            try:
+                result = original(called, mod)
+            except BaseException as error:
+                for call in calls:
+                    if call is not None:
+                        call.failed(error)
+                _leave_no_frame(error)
+                raise
+            for call in calls:
+                if call is not None:
+                    call.ended()
+            return result
+
+        return __call__
+
+
+def _leave_no_frame(error: BaseException) -> None:
+    """Take the wrapper that caught this out of the traceback, which stays as it is without recording.
+
+    It works because a bare `raise` adds no entry for its own frame (Python 3.11 and later; on 3.10 the
+    frame stays).
+    """
+    if error.__traceback__ is not None:
+        error.__traceback__ = error.__traceback__.tb_next

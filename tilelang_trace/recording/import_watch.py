@@ -1,0 +1,70 @@
+"""Tells when a module has been imported, for what has to be wrapped as soon as it is there."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
+from types import ModuleType
+
+Action = Callable[[], None]
+
+
+class _Watch(MetaPathFinder):
+    """First on `sys.meta_path`; finds nothing itself, but follows the loading of the modules it waits for."""
+
+    def __init__(self) -> None:
+        self.actions: dict[str, Action] = {}
+        self._finding: set[str] = set()
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if name not in self.actions or name in self._finding:
+            return None
+        self._finding.add(name)
+        try:
+            spec = find_spec(name)
+        finally:
+            self._finding.discard(name)
+        if spec is not None and spec.loader is not None:
+            spec.loader = _Following(spec.loader, self.actions[name])
+        return spec
+
+
+class _Following(Loader):
+    """A loader that does what the real one does, and then the action."""
+
+    def __init__(self, loader: Loader, action: Action) -> None:
+        self._loader = loader
+        self._action = action
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return self._loader.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        # Back to the real loader first: code that looks at a module's loader finds what it expects.
+        if module.__spec__ is not None:
+            module.__spec__.loader = self._loader
+        module.__loader__ = self._loader
+        self._loader.exec_module(module)
+        self._action()
+
+
+_watch = _Watch()
+
+
+def when_imported(name: str, action: Action) -> None:
+    """Call `action` once this module, which is not imported yet, has been."""
+    _watch.actions[name] = action
+    if _watch not in sys.meta_path:
+        sys.meta_path.insert(0, _watch)
+
+
+def forget(name: str) -> None:
+    """Don't wait for this module any more."""
+    _watch.actions.pop(name, None)
+    if not _watch.actions and _watch in sys.meta_path:
+        sys.meta_path.remove(_watch)

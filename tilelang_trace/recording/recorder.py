@@ -1,0 +1,290 @@
+"""What is being recorded, and into which file: `record(...)` and `TraceInstrument`."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from tilelang_trace.errors import UserError
+from tilelang_trace.events import current_pass_phase
+from tilelang_trace.formats import files
+from tilelang_trace.formats.packets import (
+    CLOCK_BOOTTIME,
+    CLOCK_MONOTONIC,
+    CLOCK_REALTIME,
+    clock_packet,
+    metadata_packet,
+    track_packet,
+)
+from tilelang_trace.recording import facts, folder
+from tilelang_trace.recording.folder import JournalFolder
+from tilelang_trace.recording.journal import Journal
+from tilelang_trace.recording.say import say
+from tilelang_trace.recording.sink import ThreadSink
+from tilelang_trace.version import __version__
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+def phase_label() -> str | None:
+    """The phase label that is active: ours, else that of TileLang, which labels its own pipelines."""
+    label = current_pass_phase()
+    if label is None:
+        theirs = sys.modules.get("tilelang.instrumentation.events")
+        if theirs is not None:
+            label = theirs.current_pass_phase()
+    return label
+
+
+class Recording:
+    """One recording of this process, from its start to `close`: a journal, and a sink for each thread.
+
+    Nothing in here may harm the compile: what goes wrong is said once, on stderr, and the recording stops.
+    """
+
+    def __init__(self, journals: Path) -> None:
+        self._journals = journals
+        self._metadata = facts.metadata(__version__)
+        self._journal: Journal | None = None
+        self._threads = threading.local()
+        self._lock = threading.RLock()
+        self._numbers = itertools.count()
+        self._contexts = itertools.count()
+        self._pid = os.getpid()
+        self.stopped = False
+        """Whether recording came to an end, by `close` or by trouble."""
+
+    def sink(self) -> ThreadSink:
+        """The sink of the current thread."""
+        sink: ThreadSink | None = getattr(self._threads, "sink", None)
+        if sink is None:
+            sink = self._threads.sink = self._new_sink()
+        return sink
+
+    # What the hooks tell. Nothing here may raise: it is called in the middle of somebody's compile.
+
+    def before_pass(self, mod: Any, info: Any) -> None:
+        """A pass begins on this thread."""
+        try:
+            if not self.stopped:
+                self.sink().before_pass(mod, info)
+        except Exception as error:
+            self.trouble(error)
+
+    def after_pass(self, info: Any) -> None:
+        """A pass ended well on this thread."""
+        try:
+            if not self.stopped:
+                self.sink().after_pass(info)
+        except Exception as error:
+            self.trouble(error)
+
+    def enter_context(self, context: Any, is_watched: Callable[[], bool]) -> None:
+        """This thread enters a PassContext; `is_watched` says whether its passes don't report themselves."""
+        try:
+            if not self.stopped:
+                self.sink().enter_context(context, facts.of_context(context), is_watched())
+        except Exception as error:
+            self.trouble(error)
+
+    def exit_context(self, context: Any, error: BaseException | None) -> None:
+        """This thread leaves a PassContext, with the exception that ends it, if any."""
+        try:
+            if not self.stopped:
+                self.sink().exit_context(context, error)
+        except Exception as ours:
+            self.trouble(ours)
+
+    def call(self, called: Any, mod: Any, is_reporting: Callable[[], bool]) -> Call | None:
+        """A pass is called from Python; `is_reporting` says whether the thread's current context reports it."""
+        try:
+            return None if self.stopped else Call(self, self.sink(), called, mod, is_reporting)
+        except Exception as error:
+            self.trouble(error)
+            return None
+
+    def is_outermost(self) -> bool:
+        """Whether this thread has left all contexts that it entered."""
+        return self.stopped or len(self.sink().contexts) == 1
+
+    def trouble(self, error: BaseException) -> None:
+        """Say once that the recording stops here, and why. What it has is kept."""
+        if not self.stopped:
+            self.stopped = True
+            say(f"recording stopped: {type(error).__name__}: {error}")
+            self._end("trouble", str(error))
+
+    def close(self) -> None:
+        """End the recording well."""
+        if not self.stopped:
+            self.stopped = True
+            self._end("closed", "")
+
+    def after_fork(self) -> None:
+        """Go on in a child process, in a journal of its own, once something happens there."""
+        if self._journal is not None:
+            self._journal.abandon()
+        self._journal = None
+        self._threads = threading.local()
+        self._lock = threading.RLock()
+        self._pid = os.getpid()
+
+    def _end(self, how: str, why: str) -> None:
+        with self._lock:
+            journal, self._journal = self._journal, None
+        if journal is None:
+            return
+        now = facts.clocks()["monotonic_ns"]
+        end = {"how": how, "why": why, "time_ns": now, "versions": facts.versions()}
+        try:
+            journal.append(metadata_packet(1, now, folder.END, end))
+        except OSError as error:
+            say(f"the end of the recording can't be written: {error}")
+        journal.close()
+
+    def _new_sink(self) -> ThreadSink:
+        with self._lock:
+            if self._journal is None:
+                self._journal = self._open_journal()
+            number = next(self._numbers) + 2
+            return ThreadSink(
+                self._journal.append,
+                number,
+                _uuid(self._pid, number),
+                _uuid(self._pid, 1),
+                self._pid,
+                self._contexts.__next__,
+                phase_label,
+            )
+
+    def _open_journal(self) -> Journal:
+        journal = Journal(self._journals)
+        start = self._metadata["start"]
+        clocks = {
+            CLOCK_REALTIME: start["realtime_ns"],
+            CLOCK_MONOTONIC: start["monotonic_ns"],
+            CLOCK_BOOTTIME: start.get("boottime_ns", start["monotonic_ns"]),
+        }
+        journal.append(clock_packet(1, clocks))
+        header = {"pid": self._pid, "metadata": self._metadata}
+        journal.append(metadata_packet(1, clocks[CLOCK_BOOTTIME], folder.START, header))
+        name = self._metadata["process_name"]
+        journal.append(track_packet(1, _uuid(self._pid, 1), process=(self._pid, name)))
+        return journal
+
+
+class Call:
+    """A pass that Python called and that runs now."""
+
+    def __init__(
+        self,
+        recording: Recording,
+        sink: ThreadSink,
+        called: Any,
+        mod: Any,
+        is_reporting: Callable[[], bool],
+    ) -> None:
+        self._recording = recording
+        self._sink = sink
+        context = sink.contexts[-1]
+        if context is sink.default and not sink.default_known:
+            context.watched = not is_reporting()
+            sink.default_known = True
+        self._mark = sink.mark()
+        self._info = called.info if context.watched else None
+        if self._info is not None:
+            sink.before_pass(mod, self._info)
+
+    def ended(self) -> None:
+        """The pass ended well."""
+        if self._info is not None:
+            self._recording.after_pass(self._info)
+
+    def failed(self, error: BaseException) -> None:
+        """An exception came out of it."""
+        try:
+            if not self._recording.stopped:
+                self._sink.unwind(self._mark, error)
+        except Exception as ours:
+            self._recording.trouble(ours)
+
+
+def _uuid(pid: int, number: int) -> int:
+    """A track's uuid that no other process's journal has: a folder of journals opens as one trace."""
+    return pid << 24 | number
+
+
+class record:  # noqa: N801 - used like a function: `with record(...):`
+    """Record every pass that runs inside a `with` block, on any thread, and write the trace at its end.
+
+        with tilelang_trace.record("mlp.pftrace"):
+            tvm.compile(mod, target="llvm")
+
+    The format is that of the file's name (`.pftrace`, `.json`, `.events.jsonl`, each also with `.gz`). The
+    compile needs no change: PassContexts entered inside the block and those entered before it, nested ones
+    and the default ones are all seen. TVM may also be imported inside the block only.
+
+    Raises UserError when no format has the name's ending. What goes wrong later is said on stderr and does
+    not reach the block: it is somebody's compile.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        files.format_for(path)
+        self.path = Path(path)
+        """Where the trace is written; beside it, once the block is entered, if another recording is there."""
+        self._journals: JournalFolder | None = None
+        self._recording: Recording | None = None
+
+    def __enter__(self) -> Self:
+        from tilelang_trace.recording import hooks
+
+        try:
+            self._journals = JournalFolder(self.path)
+        except OSError as error:
+            say(f"nothing is recorded: {self.path}.journal can't be made: {error.strerror}")
+            return self
+        self.path = self._journals.output
+        self._recording = Recording(self._journals.path)
+        hooks.start(self._recording)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        from tilelang_trace.recording import hooks
+
+        if self._recording is None or self._journals is None:
+            return
+        hooks.stop(self._recording)
+        self._recording.close()
+        write_trace(self._journals)
+
+
+def write_trace(journals: JournalFolder, *, keep: bool = False) -> None:
+    """Write the trace of the journals, and delete them unless told to keep them.
+
+    If the trace can't be written, the journals stay and the person is told where.
+    """
+    from tilelang_trace.recording import finish
+
+    try:
+        finish.finish(journals.path, journals.output)
+        if not keep:
+            journals.remove()
+    except UserError as error:
+        say(f"{error}; what was recorded is in {journals.path}")
+    except Exception as error:
+        say(
+            f"{journals.output}: the trace could not be written, what was recorded is in "
+            f"{journals.path} ({type(error).__name__}: {error})"
+        )

@@ -1,0 +1,71 @@
+"""The report as JSON, for scripts. Names and texts are whole; times are integer nanoseconds.
+
+    {
+      "file": "mlp.pftrace",
+      "complete": false,              whether the recording has all that happened
+      "reasons": ["..."],             why not
+      "total_ns": 9, "wall_ns": 9,    top-level slices of all threads, added up; first begin to last end
+      "between_passes_ns": 2,         total_ns = between_passes_ns + self_ns of all passes + of left_out
+      "between_passes_by_kind": {"context": 2},
+      "of_all_categories": false,     true: no passes, "passes" are the slices of all categories
+      "runs": 3,                      of all passes
+      "failed": 1, "incomplete": 1, "open": 0,                      slices of all kinds with this status
+      "hidden": {"count": 0, "ns": 0},                              short passes left out when recording
+      "off_threads": 0,                                             slices of no thread, in no number here
+      "passes": [{"name", "count", "self_ns", "inclusive_ns", "share", "inclusive_share",
+                  "failed", "incomplete", "open"}],                 shares of total_ns, 0 to 1
+      "left_out": {"passes": 0, "count": 0, "self_ns": 0},          by --top and --min-ms
+      "slowest": [{"name", "start_ns", "inclusive_ns", "self_ns", "status", "thread", "phase", "kernel"}],
+      "slowest_by": "self",
+      "running": [...],                                             as slowest: the innermost open slices
+      "failures": [{"name", "path": ["..."], "type", "cause", "message", "detail", "phase", "kernel",
+                    "inclusive_ns"}],
+      "tree": {"min_ns", "hidden": {"count", "ns"},
+               "lines": [{"depth", "name", "kind", "start_ns", "inclusive_ns", "status", "thread",
+                          "hidden": {"count", "ns"}}]},             shorter slices than min_ns are hidden
+      "findings": [{"place", "rule", "done"}]                       what was mended when reading the file
+    }
+
+Names may be added to this; those that are there keep their meaning.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict
+
+import orjson
+
+from tilelang_trace.reports.report import Report
+
+
+def render(report: Report) -> str:
+    """The report as one JSON object."""
+    summary = report.summary
+    value = {
+        "file": report.source,
+        "complete": summary.recording.complete,
+        "reasons": summary.recording.reasons,
+        "total_ns": summary.total_ns,
+        "wall_ns": summary.wall_ns,
+        "between_passes_ns": summary.between_passes_ns,
+        "between_passes_by_kind": summary.between_by_kind,
+        "of_all_categories": summary.of_all_categories,
+        "runs": summary.runs,
+        "failed": summary.failed,
+        "incomplete": summary.incomplete,
+        "open": summary.open,
+        "hidden": {"count": summary.hidden, "ns": summary.hidden_ns},
+        "off_threads": summary.off_threads,
+        "passes": report.passes,
+        "left_out": report.left_out,
+        "slowest": report.slowest,
+        "slowest_by": report.slowest_by,
+        "running": summary.running,
+        "failures": summary.failures,
+        "tree": report.tree,
+        "findings": [asdict(finding) for finding in summary.findings],
+    }
+    text = orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode()
+    # JSON lets DEL and the C1 controls stand as they are, but some of them act on terminals.
+    return re.sub("[\x7f-\x9f]", lambda match: f"\\u{ord(match[0]):04x}", text)

@@ -1,0 +1,107 @@
+"""The report as Markdown, to paste into a bug report. Names are whole; no text of the trace acts as Markdown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+
+from tilelang_trace.reports import wording
+from tilelang_trace.reports.report import Report
+from tilelang_trace.reports.text import ms, visible
+
+
+def render(report: Report) -> str:
+    """The report in GitHub's Markdown."""
+    return "".join(f"{line}\n" for line in _lines(report))
+
+
+def _lines(report: Report) -> Iterator[str]:
+    summary = report.summary
+    for warning in wording.warnings(report, visible):
+        yield f"**{escape(warning)}**"
+        yield ""
+    yield f"# Report of {code(report.source)}"
+    yield ""
+    for label, text in wording.facts(report):
+        yield f"- {label}: {escape(text)}"
+    yield from _failures(report)
+    if report.passes or report.left_out.passes:
+        yield from _heading(wording.NO_PASSES if summary.of_all_categories else "Passes by name")
+        rows = [[*wording.pass_cells(e), code(e.name), wording.ended(e)] for e in report.passes]
+        rows += [[*row.cells, row.label.strip(), ""] for row in wording.closing_rows(report)]
+        yield from _table((*wording.PASS_COLUMNS, "ended"), 5, rows)
+    if report.slowest:
+        yield from _heading(f"Slowest runs, by {report.slowest_by} time")
+        rows = [
+            [*wording.run_cells(run), code(run.name), code(wording.run_place(run, visible))]
+            for run in report.slowest
+        ]
+        yield from _table(wording.RUN_COLUMNS, 3, rows)
+    if report.tree.lines:
+        yield from _heading("Tree, inclusive ms")
+        yield from fenced(list(_tree(report)))
+
+
+def _heading(text: str) -> tuple[str, ...]:
+    return "", f"## {text}", ""
+
+
+def _failures(report: Report) -> Iterator[str]:
+    failures = report.summary.failures
+    if failures:
+        yield from _heading("Failures")
+    for number, failed in enumerate(failures):
+        yield f"{number + 1}. {code(failed.name)} failed after {ms(failed.inclusive_ns)} ms"
+        place = wording.failure_place(failed, visible)
+        text = [place] if place else []
+        text.append(wording.failure_error(failed))
+        if number < wording.DETAILS:
+            text += wording.failure_text(failed)
+        yield ""
+        yield from (f"    {line}".rstrip() for line in fenced(text))
+        yield ""
+
+
+def _table(columns: tuple[str, ...], numbers: int, rows: Iterable[list[str]]) -> Iterator[str]:
+    yield f"| {' | '.join(columns)} |"
+    rules = ["---:" if number < numbers else ":---" for number in range(len(columns))]
+    yield f"| {' | '.join(rules)} |"
+    for row in rows:
+        yield f"| {' | '.join(row)} |"
+
+
+def _tree(report: Report) -> Iterator[str]:
+    for thread, below in groupby(report.tree.lines, lambda line: line.thread):
+        yield visible(thread)
+        for line in below:
+            text = f"{ms(line.inclusive_ns):>12}  {'  ' * line.depth}{visible(line.name)}"
+            yield text + wording.tree_remarks(line)
+    if note := wording.tree_note(report):
+        yield note
+
+
+def escape(text: str) -> str:
+    """A text that stands in a line as it is, whatever Markdown would read into it."""
+    return re.sub(r"([\\`*_{}\[\]<>#|~&!@])", r"\\\1", visible(text))
+
+
+def code(text: str) -> str:
+    """A text as code, which may stand in a cell of a table."""
+    shown = visible(text)
+    if r"\|" in shown:
+        # In a cell a pipe needs a backslash before it, and parsers differ over one that has two.
+        return escape(text)
+    ticks = "`" * (_longest_ticks(shown) + 1)
+    space = " " if shown.startswith("`") or shown.endswith("`") else ""
+    return f"{ticks}{space}{shown}{space}{ticks}".replace("|", r"\|")
+
+
+def fenced(lines: list[str]) -> list[str]:
+    """Lines as a block of code that none of them can end."""
+    ticks = "`" * max(3, max(map(_longest_ticks, lines), default=0) + 1)
+    return [f"{ticks}text", *lines, ticks]
+
+
+def _longest_ticks(text: str) -> int:
+    return max(map(len, re.findall("`+", text)), default=0)

@@ -1,0 +1,162 @@
+"""What the outputs for people say, apart from how it is laid out: facts, rows and the words for failures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from tilelang_trace.analysis.runs import Failed, Run
+from tilelang_trace.analysis.summary import PassTotals
+from tilelang_trace.analysis.tree import Hidden, TreeLine
+from tilelang_trace.reports.report import Report
+from tilelang_trace.reports.text import duration, lines_of, ms, percent, plural, visible
+from tilelang_trace.trace.arguments import FAILED, OK, PASS
+
+Show = Callable[[str], str]
+"""How an output shows a name of the trace."""
+
+DETAILS = 10
+"""So many failures are shown with the whole text of their error."""
+DETAIL_LINES = 40
+"""Longer texts lose their middle; the file has them whole."""
+
+PASS_COLUMNS = ("self ms", "self %", "inclusive ms", "inclusive %", "runs", "pass")
+RUN_COLUMNS = ("self ms", "inclusive ms", "start ms", "pass", "where")
+NO_PASSES = "no passes: slices of all categories"
+
+
+def warnings(report: Report, show: Show) -> Iterator[str]:
+    """What a reader must know before any number: that the recording isn't whole, and what was still running."""
+    whole = report.summary.recording
+    if not whole.complete:
+        yield f"INCOMPLETE RECORDING: {'; '.join(visible(reason) for reason in whole.reasons)}"
+    for run in report.summary.running:
+        place = f" ({visible(run.thread)})" if run.thread else ""
+        yield f"still running: {show(run.name)}, for {duration(run.inclusive_ns)}{place}"
+
+
+def facts(report: Report) -> Iterator[tuple[str, str]]:
+    """The lines at the head of a report: label and text."""
+    summary = report.summary
+    yield "total", f"{duration(summary.total_ns)}, all threads"
+    yield "wall time", duration(summary.wall_ns)
+    if summary.of_all_categories:
+        yield "passes", f"{NO_PASSES} ({plural(summary.runs, 'slice')})"
+    else:
+        names = report.left_out.passes + len(report.passes)
+        yield "passes", f"{plural(summary.runs, 'run')} of {plural(names, 'pass')}"
+    incomplete = f", {summary.incomplete} enclosing incomplete" if summary.incomplete else ""
+    yield "failures", f"{len(summary.failures)}{incomplete}"
+    if summary.hidden:
+        runs = plural(summary.hidden, "short run")
+        yield "not recorded", f"{runs}, {duration(summary.hidden_ns)}, in the passes around them"
+    if summary.off_threads:
+        yield "not counted", f"{plural(summary.off_threads, 'slice')} on rows of no thread"
+    if summary.findings:
+        yield "findings", f"{len(summary.findings)}, first: {visible(str(summary.findings[0]))}"
+
+
+def pass_cells(entry: PassTotals) -> tuple[str, ...]:
+    """The numbers of a row of the table of passes."""
+    return (
+        ms(entry.self_ns),
+        percent(entry.share),
+        ms(entry.inclusive_ns),
+        percent(entry.inclusive_share),
+        str(entry.count),
+    )
+
+
+def ended(entry: PassTotals) -> str:
+    """How runs of a pass ended, if not all well."""
+    counts = {"failed": entry.failed, "incomplete": entry.incomplete, "open": entry.open}
+    return ", ".join(f"{count} {status}" for status, count in counts.items() if count)
+
+
+@dataclass(frozen=True)
+class ClosingRow:
+    """A row below the passes, which makes them add up to the total."""
+
+    label: str
+    cells: tuple[str, ...]
+
+
+def closing_rows(report: Report) -> Iterator[ClosingRow]:
+    """The passes that are not shown, the time between passes and in what it was spent, and the total."""
+    summary, left_out = report.summary, report.left_out
+    total = summary.total_ns or 1
+
+    def row(label: str, ns: int, inclusive: str = "", count: int | None = None) -> ClosingRow:
+        runs = "" if count is None else str(count)
+        return ClosingRow(label, (ms(ns), percent(ns / total), inclusive, "", runs))
+
+    if left_out.passes:
+        label = f"({plural(left_out.passes, 'more pass')}, not shown)"
+        yield row(label, left_out.self_ns, count=left_out.count)
+    yield row("(between passes)", summary.between_passes_ns)
+    for kind, ns in summary.between_by_kind.items():
+        yield row(f"  (in {kind})", ns)
+    yield row("(total)", summary.total_ns, ms(summary.total_ns), summary.runs)
+
+
+def run_cells(run: Run) -> tuple[str, ...]:
+    """The numbers of a row of the slowest runs."""
+    return ms(run.self_ns), ms(run.inclusive_ns), ms(run.start_ns)
+
+
+def run_place(run: Run, show: Show) -> str:
+    """Where a run stands, and how it ended if not well."""
+    parts = [
+        f"phase {show(run.phase)}" if run.phase else "",
+        f"kernel {show(run.kernel)}" if run.kernel else "",
+        visible(run.thread) if run.thread else "",
+        run.status if run.status != OK else "",
+    ]
+    return ", ".join(part for part in parts if part)
+
+
+def failure_place(failed: Failed, show: Show) -> str:
+    """The passes around a failure and the phase and kernel; empty if nothing is known."""
+    parts = [
+        f"in {' > '.join(map(show, failed.path))}" if failed.path else "",
+        f"phase {show(failed.phase)}" if failed.phase else "",
+        f"kernel {show(failed.kernel)}" if failed.kernel else "",
+    ]
+    return ", ".join(part for part in parts if part)
+
+
+def failure_error(failed: Failed) -> str:
+    """Type, cause and first line of an error."""
+    cause = f" ({visible(failed.cause)})" if failed.cause else ""
+    kind = visible(failed.type) if failed.type else "no error type"
+    return f"{kind}{cause}: {visible(failed.message) if failed.message else 'no message'}"
+
+
+def failure_text(failed: Failed) -> list[str]:
+    """The lines of an error's text after its first line, which `failure_error` has."""
+    first, *rest = lines_of(failed.detail) or [""]
+    whole = failed.detail if first != "".join(lines_of(failed.message)) else "\n".join(rest)
+    return lines_of(whole, DETAIL_LINES)
+
+
+def tree_remarks(line: TreeLine) -> str:
+    """What a line of the tree says after the name."""
+    remarks = [
+        f"[{line.kind}]" if line.kind != PASS else "",
+        line.status.upper() if line.status == FAILED else line.status * (line.status != OK),
+        f"(+{hidden_text(line.hidden)})" if line.hidden.count else "",
+    ]
+    return "".join(f"  {remark}" for remark in remarks if remark)
+
+
+def hidden_text(hidden: Hidden) -> str:
+    """How much was left out."""
+    return f"{plural(hidden.count, 'slice')} hidden, {ms(hidden.ns)} ms"
+
+
+def tree_note(report: Report) -> str:
+    """What the whole tree leaves out; empty if nothing."""
+    tree = report.tree
+    if not tree.hidden.count:
+        return ""
+    return f"{hidden_text(tree.hidden)}: shorter than {ms(tree.min_ns)} ms (--min-ms 0 shows all)"

@@ -1,0 +1,1 @@
+"""The trace model and the argument contract; it knows no format and no TVM."""

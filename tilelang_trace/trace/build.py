@@ -1,0 +1,416 @@
+"""How a Trace comes about: `assemble` sorts, nests and checks columns; `TraceBuilder` collects them row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tilelang_trace.trace.model import (
+    Arguments,
+    Column,
+    ColumnType,
+    Counters,
+    CounterTrack,
+    Finding,
+    Ids,
+    Instants,
+    Ints,
+    Json,
+    Lane,
+    Process,
+    Slices,
+    Thread,
+    Trace,
+)
+from tilelang_trace.trace.nesting import mend, nest
+
+
+def encodable(value: Json) -> Json:
+    """A JSON value whose texts are valid Unicode: lone surrogates, which no format can hold, become U+FFFD."""
+    if isinstance(value, str):
+        return value if _is_utf8(value) else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, dict):
+        return {encodable(key): encodable(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [encodable(item) for item in value]
+    return value
+
+
+def _is_utf8(text: str) -> bool:
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+class StringTable:
+    """Texts and their ids, in the order in which they came."""
+
+    def __init__(self, strings: Iterable[str] = ()) -> None:
+        self._ids: dict[str, int] = {}
+        for text in strings:
+            self.id(text)
+
+    def id(self, text: str) -> int:
+        """The id of this text."""
+        known = self._ids.get(text)
+        if known is None:
+            known = self._ids.setdefault(encodable(text), len(self._ids))
+        return known
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def texts(self) -> tuple[str, ...]:
+        """All texts, by id."""
+        return tuple(self._ids)
+
+
+_DTYPE: dict[ColumnType, Any] = {
+    "bool": np.bool_,
+    "int": np.int64,
+    "float": np.float64,
+    "string": np.int32,
+    "json": object,
+}
+_INT64 = range(-(2**63), 2**63)
+
+
+class ArgumentCollector:
+    """Arguments of one table, row by row, sorted into typed columns."""
+
+    def __init__(self, strings: StringTable) -> None:
+        self._strings = strings
+        self._columns: dict[tuple[str, ColumnType], tuple[list[int], list[Json]]] = {}
+
+    def add(self, row: int, arguments: Mapping[str, Json]) -> None:
+        """Put arguments on a row; a name must not come twice for one row."""
+        for name, value in arguments.items():
+            kind: ColumnType = "json"
+            if isinstance(value, str):
+                kind, value = "string", self._strings.id(value)
+            elif isinstance(value, bool):
+                kind = "bool"
+            elif isinstance(value, int):
+                if value in _INT64:
+                    kind = "int"
+            elif isinstance(value, float):
+                kind = "float"
+            if kind == "json":
+                value = encodable(value)
+            column = self._columns.get((name, kind))
+            if column is None:
+                column = self._columns[name, kind] = ([], [])
+            column[0].append(row)
+            column[1].append(value)
+
+    def columns(self) -> list[Column]:
+        """The columns, each with ascending rows."""
+        columns = []
+        for (name, kind), (rows, values) in self._columns.items():
+            array = np.fromiter(values, _DTYPE[kind], len(values))
+            columns.append(_sorted_column(Column(name, kind, np.array(rows, np.int32), array)))
+        return columns
+
+
+def _sorted_column(column: Column) -> Column:
+    order = np.argsort(column.rows, kind="stable")
+    return replace(column, rows=column.rows[order], values=column.values[order])
+
+
+def _renumbered(columns: Iterable[Column], new_row: Ids) -> list[Column]:
+    """Columns whose rows got new numbers; rows with a negative new number are left out."""
+    moved = []
+    for column in columns:
+        rows = new_row[column.rows]
+        keep = rows >= 0
+        moved.append(
+            _sorted_column(replace(column, rows=rows[keep], values=column.values[keep]))
+        )
+    return moved
+
+
+def _inverse(order: npt.NDArray[Any]) -> Ids:
+    """For each old row its place in `order`, -1 if it is not in it."""
+    inverse = np.full(int(order.max()) + 1 if len(order) else 0, -1, np.int32)
+    inverse[order] = np.arange(len(order), dtype=np.int32)
+    return inverse
+
+
+@dataclass
+class Parts:
+    """The columns that a Trace is assembled from, in any order; rows of `columns` are rows of `begin`."""
+
+    processes: Sequence[Process]
+    threads: Sequence[Thread]
+    lanes: Sequence[Lane]
+    strings: Sequence[str]
+    begin: Ints
+    end: Ints
+    name: Ids
+    category: Ids
+    lane: Ids
+    columns: Sequence[Column] = ()
+    instants: Instants | None = None
+    instant_columns: Sequence[Column] = ()
+    counter_tracks: Sequence[CounterTrack] = ()
+    counters: Counters | None = None
+    flows: Ids | None = None
+    metadata: Mapping[str, Json] = field(default_factory=dict)
+    findings: Sequence[Finding] = ()
+    place: Callable[[int], str] | None = None
+    """Where a row stands in the input, for findings."""
+
+    @classmethod
+    def of(cls, trace: Trace) -> Parts:
+        """The parts of a Trace, to make another one of."""
+        slices = trace.slices
+        return cls(
+            trace.processes,
+            trace.threads,
+            trace.lanes,
+            trace.strings,
+            slices.begin,
+            slices.end,
+            slices.name,
+            slices.category,
+            slices.lane,
+            trace.arguments.columns,
+            trace.instants,
+            trace.instant_arguments.columns,
+            trace.counter_tracks,
+            trace.counters,
+            trace.flows,
+            trace.metadata,
+            trace.findings,
+        )
+
+
+def _mend_lanes(parts: Parts, lanes_to_mend: Iterable[int]) -> Parts:
+    """Parts whose named lanes nest, with the findings of what was mended and the lanes that this took."""
+    begin, end = parts.begin.copy(), parts.end.copy()
+    sub_lane = np.zeros(len(begin), np.int32)
+    extra: dict[int, int] = {}
+    findings = list(parts.findings)
+    for lane in lanes_to_mend:
+        rows = np.flatnonzero(parts.lane == lane)
+        mended = mend(begin[rows], end[rows])
+        begin[rows], end[rows], sub_lane[rows] = mended.begin, mended.end, mended.lane
+        extra[lane] = int(mended.lane.max())
+        for index, rule, done in mended.mends:
+            row = int(rows[index])
+            place = parts.place(row) if parts.place else parts.strings[int(parts.name[row])]
+            findings.append(Finding(place, rule, done))
+
+    # A further lane stands right below the one that it came from.
+    first = np.zeros(len(parts.lanes), np.int32)
+    lanes: list[Lane] = []
+    for number, old in enumerate(parts.lanes):
+        first[number] = len(lanes)
+        lanes.append(old)
+        for k in range(extra.get(number, 0)):
+            lanes.append(replace(old, name=f"{old.name} lane {k + 2}".strip()))
+    instants = parts.instants
+    if instants is not None:
+        instants = replace(instants, lane=first[instants.lane])
+    return replace(
+        parts,
+        lanes=lanes,
+        begin=begin,
+        end=end,
+        lane=first[parts.lane] + sub_lane,
+        instants=instants,
+        findings=findings,
+    )
+
+
+def _canonical(parts: Parts) -> tuple[npt.NDArray[Any], Ids, list[int]]:
+    """The rows in canonical order, their parents (as new rows), and the lanes whose slices don't nest."""
+    order = np.lexsort((-parts.end, parts.begin, parts.lane))
+    begin, end, lane = parts.begin[order], parts.end[order], parts.lane[order]
+    parent = np.full(len(order), -1, np.int32)
+    broken = []
+    starts = np.flatnonzero(np.diff(lane, prepend=-1)) if len(lane) else np.empty(0, np.int64)
+    for start, stop in zip(starts.tolist(), [*starts[1:].tolist(), len(lane)]):
+        parents = nest(begin[start:stop], end[start:stop])
+        if parents is None:
+            broken.append(int(lane[start]))
+        else:
+            parent[start:stop] = np.where(parents >= 0, parents + start, -1)
+    return order, parent, broken
+
+
+def assemble(parts: Parts) -> Trace:
+    """The Trace of these parts: rows sorted, parents found, invariants made true (each mend is a finding)."""
+    order, parent, broken = _canonical(parts)
+    if broken:
+        parts = _mend_lanes(parts, broken)
+        order, parent, broken = _canonical(parts)
+        if broken:
+            raise AssertionError(f"lanes {broken} don't nest after mending")
+    new_row = _inverse(order)
+    slices = Slices(
+        parts.begin[order],
+        parts.end[order],
+        parts.name[order],
+        parts.category[order],
+        parts.lane[order],
+        parent,
+    )
+
+    none = np.empty(0, np.int64)
+    ids = none.astype(np.int32)
+    instants = parts.instants or Instants(none, ids, ids, ids)
+    instant_order = np.lexsort((instants.time, instants.lane))
+    counters = parts.counters or Counters(ids, none, none.astype(np.float64))
+    counter_order = np.lexsort((counters.time, counters.track))
+    flows = parts.flows if parts.flows is not None else np.empty((0, 2), np.int32)
+    return Trace(
+        processes=tuple(parts.processes),
+        threads=tuple(parts.threads),
+        lanes=tuple(parts.lanes),
+        strings=tuple(parts.strings),
+        slices=slices,
+        arguments=Arguments(_renumbered(parts.columns, new_row), parts.strings),
+        instants=Instants(
+            instants.time[instant_order],
+            instants.name[instant_order],
+            instants.category[instant_order],
+            instants.lane[instant_order],
+        ),
+        instant_arguments=Arguments(
+            _renumbered(parts.instant_columns, _inverse(instant_order)), parts.strings
+        ),
+        counter_tracks=tuple(parts.counter_tracks),
+        counters=Counters(
+            counters.track[counter_order],
+            counters.time[counter_order],
+            counters.value[counter_order],
+        ),
+        flows=new_row[flows] if len(flows) else flows.astype(np.int32),
+        metadata=dict(parts.metadata),
+        findings=tuple(parts.findings),
+    )
+
+
+class TraceBuilder:
+    """Collects a Trace row by row; what readers, the pass-event log and tests use.
+
+    Slices may come in any order; of slices with equal times on one lane the first that came is the parent.
+    """
+
+    def __init__(self) -> None:
+        self.strings = StringTable()
+        self.processes: list[Process] = []
+        self.threads: list[Thread] = []
+        self.lanes: list[Lane] = []
+        self.counter_tracks: list[CounterTrack] = []
+        self.metadata: dict[str, Json] = {}
+        self.findings: list[Finding] = []
+        self.place: Callable[[int], str] | None = None
+        self.begins: list[int] = []
+        self.ends: list[int] = []
+        self.names: list[int] = []
+        self.categories: list[int] = []
+        self.slice_lanes: list[int] = []
+        self.arguments = ArgumentCollector(self.strings)
+        self.flows: list[tuple[int, int]] = []
+        self._instants: list[tuple[int, int, int, int]] = []
+        self._instant_arguments = ArgumentCollector(self.strings)
+        self._counters: list[tuple[int, int, float]] = []
+
+    def process(self, name: str, pid: int | None = None) -> int:
+        """Add a process; returns its id."""
+        self.processes.append(Process(name, pid))
+        return len(self.processes) - 1
+
+    def thread(self, process: int, name: str, tid: int | None = None) -> int:
+        """Add a thread of a process; returns its id. It has no lane yet."""
+        self.threads.append(Thread(process, name, tid))
+        return len(self.threads) - 1
+
+    def lane(self, lane: Lane) -> int:
+        """Add a lane; returns its id."""
+        self.lanes.append(lane)
+        return len(self.lanes) - 1
+
+    def slice(
+        self,
+        lane: int,
+        begin: int,
+        end: int,
+        name: str,
+        category: str,
+        arguments: Mapping[str, Json] | None = None,
+    ) -> int:
+        """Add a slice (times in ns); returns its row in this builder. `ends[row]` may be set later."""
+        row = len(self.begins)
+        self.begins.append(begin)
+        self.ends.append(end)
+        self.names.append(self.strings.id(name))
+        self.categories.append(self.strings.id(category))
+        self.slice_lanes.append(lane)
+        if arguments:
+            self.arguments.add(row, arguments)
+        return row
+
+    def instant(
+        self,
+        lane: int,
+        time: int,
+        name: str,
+        category: str,
+        arguments: Mapping[str, Json] | None = None,
+    ) -> None:
+        """Add an event without a duration (time in ns)."""
+        if arguments:
+            self._instant_arguments.add(len(self._instants), arguments)
+        self._instants.append((time, self.strings.id(name), self.strings.id(category), lane))
+
+    def counter(self, track: int, time: int, value: float) -> None:
+        """Add a counter value (time in ns)."""
+        self._counters.append((track, time, value))
+
+    def finding(self, place: str, rule: str, done: str) -> None:
+        """Tell of something in the input that was not as it should be."""
+        self.findings.append(Finding(place, rule, done))
+
+    def build(self) -> Trace:
+        """The Trace of all that was added."""
+        instants = np.array(self._instants, np.int64).reshape(-1, 4)
+        counters = list(zip(*self._counters)) or [(), (), ()]
+        return assemble(
+            Parts(
+                self.processes,
+                self.threads,
+                self.lanes,
+                self.strings.texts(),
+                np.array(self.begins, np.int64),
+                np.array(self.ends, np.int64),
+                np.array(self.names, np.int32),
+                np.array(self.categories, np.int32),
+                np.array(self.slice_lanes, np.int32),
+                self.arguments.columns(),
+                Instants(
+                    instants[:, 0], *(instants[:, k].astype(np.int32) for k in (1, 2, 3))
+                ),
+                self._instant_arguments.columns(),
+                self.counter_tracks,
+                Counters(
+                    np.array(counters[0], np.int32),
+                    np.array(counters[1], np.int64),
+                    np.array(counters[2], np.float64),
+                ),
+                np.array(self.flows, np.int32).reshape(-1, 2),
+                self.metadata,
+                self.findings,
+                self.place,
+            )
+        )

@@ -1,0 +1,53 @@
+"""The failures of a Trace, as the row "Failures" shows them: derived when writing, dropped when reading."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tilelang_trace.trace.arguments import ERROR_CATEGORY, ERROR_STATUSES, FAILED
+from tilelang_trace.trace.model import Json, Trace
+
+ROW_NAME = "Failures"
+CATEGORY = "failure"
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One `failed` slice: the frame nearest to the failure."""
+
+    row: int
+    time: int
+    """When it failed: the end of the slice, ns."""
+    name: str
+    """`<pass> failed: <first line of the error>`."""
+
+
+def first_line(error: Json) -> str:
+    """The first line of an `error` argument, its type where it has no text."""
+    if not isinstance(error, dict):
+        return ""
+    return str(error.get("message") or error.get("type") or "")
+
+
+def failures(trace: Trace) -> list[Failure]:
+    """The failed slices, by time."""
+    errors = trace.arguments.values("error")
+    found = []
+    for row, status in trace.arguments.values("status").items():
+        if status == FAILED:
+            line = first_line(errors.get(row))
+            name = f"{trace.name(row)} failed: {line}" if line else f"{trace.name(row)} failed"
+            found.append(Failure(row, int(trace.slices.end[row]), name))
+    return sorted(found, key=lambda failure: (failure.time, failure.row))
+
+
+def written_category(category: str, status: Json) -> str:
+    """The category text that a file has: `pass,error` for a failed or incomplete pass."""
+    return f"{category},{ERROR_CATEGORY}" if status in ERROR_STATUSES else category
+
+
+def read_category(category: str, status: Json) -> str:
+    """The category of a slice without the derived `error`."""
+    if status in ERROR_STATUSES:
+        return category.removesuffix(f",{ERROR_CATEGORY}")
+    return category

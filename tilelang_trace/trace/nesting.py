@@ -1,0 +1,111 @@
+"""Which slice encloses which: parents from times, and the mending of lanes whose slices don't nest.
+
+`nest` is a few NumPy operations and takes every well-formed lane; `mend` walks one lane slice by slice and is
+called only for lanes that break the rules (files of other tools).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tilelang_trace.trace.model import Ids, Ints
+
+ROUNDING_NS = 1000
+"""A child that sticks out of its parent by no more than this was rounded to microseconds, and is cut to fit."""
+
+
+def nest(begin: Ints, end: Ints) -> Ids | None:
+    """Parents of the slices of one lane, sorted by begin and then the longer first; None if they don't nest.
+
+    A slice's depth is the number of earlier slices less those that ended before it began. If the slices
+    nest, its parent is the last one before it that is one level higher.
+    """
+    count = len(begin)
+    if np.any(end <= begin):
+        return None
+    depth = np.arange(count) - np.searchsorted(np.sort(end), begin, side="right")
+    by_depth = np.argsort(depth, kind="stable")
+    levels = np.split(by_depth, np.flatnonzero(np.diff(depth[by_depth])) + 1)
+    parent = np.full(count, -1, np.int32)
+    for upper, lower in zip(levels, levels[1:]):
+        parent[lower] = upper[np.searchsorted(upper, lower) - 1]
+    nested = np.flatnonzero(parent >= 0)
+    if np.any(end[nested] > end[parent[nested]]):
+        return None
+    return parent
+
+
+@dataclass(frozen=True)
+class Mended:
+    """One lane made well-formed: per slice new times and the number of its lane (0 is the old one)."""
+
+    begin: Ints
+    end: Ints
+    lane: Ids
+    mends: list[tuple[int, str, str]]
+    """What was done: (index of the slice, rule, what was done)."""
+
+
+class _Open:
+    __slots__ = ("begin", "end", "spread")
+
+    def __init__(self, begin: int, end: int, spread: bool) -> None:
+        self.begin, self.end, self.spread = begin, end, spread
+
+
+def _mending_order(begin: Ints, end: Ints) -> list[int]:
+    """By begin; of equal ones the empty slices that the file has first, then the longer, then the other empty ones."""
+    empty = end <= begin
+    first_full: dict[int, int] = {}
+    for i in np.flatnonzero(~empty).tolist():
+        first_full.setdefault(int(begin[i]), i)
+
+    def key(i: int) -> tuple[int, int, int, int]:
+        at = int(begin[i])
+        if empty[i]:
+            return at, 0 if i < first_full.get(at, i + 1) else 2, 0, i
+        return at, 1, -int(end[i]), i
+
+    return sorted(range(len(begin)), key=key)
+
+
+def mend(begin: Ints, end: Ints) -> Mended:
+    """Make the slices of one lane, given in the file's order, nest or be disjoint.
+
+    Empty slices get 1 ns, and what would start inside them starts after them; a child that is too long by a
+    rounding is cut to its parent; what truly overlaps moves to a further lane.
+    """
+    begins, ends = begin.copy(), end.copy()
+    lanes = np.zeros(len(begin), np.int32)
+    mends: list[tuple[int, str, str]] = []
+    stacks: list[list[_Open]] = [[]]
+
+    for i in _mending_order(begin, end):
+        start, stop, empty = int(begin[i]), int(end[i]), bool(end[i] <= begin[i])
+        if stop < start:
+            mends.append((i, "negative-duration", f"lasted {stop - start} ns, given 1 ns"))
+        elif stop == start:
+            mends.append((i, "empty-slice", "lasted 0 ns, given 1 ns"))
+        for number, stack in enumerate(stacks):
+            at, until = start, max(stop, start + 1)
+            while stack and (stack[-1].end <= at or stack[-1].spread):
+                at = max(at, stack.pop().end)
+            if stack:
+                at = max(at, stack[-1].begin)
+            until = max(until, at + 1)
+            if not stack or until <= stack[-1].end:
+                break
+            if at < stack[-1].end and until - stack[-1].end <= ROUNDING_NS:
+                mends.append((i, "rounding", f"cut by {until - stack[-1].end} ns to its parent"))
+                until = stack[-1].end
+                break
+        else:
+            number, at, until = len(stacks), start, max(stop, start + 1)
+            stacks.append([])
+        if number:
+            mends.append((i, "overlap", f"moved to lane {number + 1}"))
+        stacks[number].append(_Open(at, until, empty))
+        begins[i], ends[i], lanes[i] = at, until, number
+    return Mended(begins, ends, lanes, mends)
