@@ -1,10 +1,11 @@
-"""Turns a TVM or TileLang compile into a timeline that ui.perfetto.dev opens: every pass a nested slice.
+"""Turns a TVM or TileLang compile into a timeline that ui.perfetto.dev opens: every pass a nested
+slice.
 
     with tilelang_trace.record("mlp.pftrace"):
         tvm.compile(mod, target="llvm")
 
-Importing this package imports neither TVM nor TileLang; each name below brings in what it needs when it is
-first used.
+Importing this package imports neither TVM nor TileLang; each name below brings in what it needs
+when it is first used.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from tilelang_trace.errors import UserError
     from tilelang_trace.formats.files import read, write
     from tilelang_trace.recording.instrument import TraceInstrument
-    from tilelang_trace.recording.recorder import record
+    from tilelang_trace.recording.record import record
     from tilelang_trace.trace.model import Trace
 
 __all__ = [
@@ -38,7 +39,7 @@ _HOME = {
     "TraceInstrument": "recording.instrument",
     "UserError": "errors",
     "read": "formats.files",
-    "record": "recording.recorder",
+    "record": "recording.record",
     "summarize": "analysis.summary",
     "write": "formats.files",
 }

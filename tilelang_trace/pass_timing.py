@@ -268,7 +268,7 @@ def _first_line(error: BaseException | None) -> str:
         return "the reason is not known"
     try:
         lines = str(error).splitlines()
-    except Exception:  # noqa: BLE001 - the text is made by code of others
+    except Exception:
         lines = []
     return ": ".join([type(error).__name__, *lines[:1]])
 

@@ -129,12 +129,13 @@ def kernel_of(trace: Trace, row: int) -> str:
 
 
 def thread_of(trace: Trace, lane: int) -> str:
-    """The thread of a lane, with its process; where a lane has no thread, its own name."""
+    """The thread of a lane, with its process, and the lane's own name where it has one."""
     row = trace.lanes[lane]
     if row.thread is None:
         return row.name
     thread = trace.threads[row.thread]
-    return f"{trace.processes[thread.process].name} / {thread.name}"
+    name = f"{trace.processes[thread.process].name} / {thread.name}"
+    return f"{name} ({row.name})" if row.name not in ("", thread.name) else name
 
 
 def _duration(trace: Trace, row: int) -> int:

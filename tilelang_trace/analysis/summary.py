@@ -3,7 +3,8 @@
 The numbers are integer nanoseconds and add up exactly: the self times of all passes and the time between
 passes make the total.
 
-- **total** is the time of the top-level slices of all threads; with several threads it exceeds **wall** time.
+- **total** is the time of the top-level slices of all threads, so it may exceed **wall** time, which runs from
+  the first begin to the last end.
 - The **self** time of a pass is its own time without the nearest passes below it. What else lies between (a
   context that the pass enters, the code generator that it calls) is work of the pass, and counts for it.
 - **between passes** is the rest: the time of slices that no pass encloses, without the passes in them.
@@ -168,7 +169,9 @@ class _Statuses:
 
         def having(status: str) -> Mask:
             known = status in trace.strings
-            mask: Mask = ids == trace.strings.index(status) if known else np.zeros(len(ids), np.bool_)
+            mask: Mask = (
+                ids == trace.strings.index(status) if known else np.zeros(len(ids), np.bool_)
+            )
             return mask
 
         self.failed = having(FAILED)

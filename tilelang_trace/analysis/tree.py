@@ -38,6 +38,7 @@ class TreeLine:
     """Since the earliest slice of the Trace began."""
     inclusive_ns: int
     status: str
+    lane: int
     thread: str
     hidden: Hidden
     """The slices below this one that are not shown, unless they are below a deeper line."""
@@ -81,6 +82,7 @@ def tree(trace: Trace, min_ns: int | None = None) -> Tree:
                 start_ns=int(slices.begin[row]) - origin,
                 inclusive_ns=int(duration[row]),
                 status=str(statuses.get(row, OK)),
+                lane=int(slices.lane[row]),
                 thread=thread_of(trace, int(slices.lane[row])),
                 hidden=Hidden(int(hidden_count[row + 1]), int(hidden_ns[row + 1])),
             )

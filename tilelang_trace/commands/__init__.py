@@ -1,7 +1,8 @@
 """The command line: one file a subcommand. Arguments in, messages out, no logic.
 
-A command is a module with `NAME`, `HELP`, `add_arguments(parser)` and `run(options) -> exit code`, listed in
-`COMMANDS`. What a person got wrong is a UserError and ends here: one line on stderr, exit code 2.
+A command is a module with `NAME`, `HELP`, `add_arguments(parser)` and `run(options) -> exit code`,
+listed in `COMMANDS`. What a person got wrong is a UserError and ends here: one line on stderr, exit
+code 2.
 """
 
 from __future__ import annotations
@@ -42,9 +43,7 @@ def _parser() -> argparse.ArgumentParser:
     subparsers = parser.add_subparsers(metavar="COMMAND", required=True)
     for name in COMMANDS:
         command = cast(Command, import_module(f"{__name__}.{name}"))
-        subparser = subparsers.add_parser(
-            command.NAME, help=command.HELP, description=command.HELP
-        )
+        subparser = subparsers.add_parser(command.NAME, help=command.HELP, description=command.HELP)
         command.add_arguments(subparser)
         subparser.set_defaults(run=command.run)
     return parser
@@ -61,6 +60,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"tilelang-trace: {error}", file=sys.stderr)
         return 2
     except BrokenPipeError:
-        # The reader of a pipe (`head`) has seen enough. Nothing more can be written, not even at exit.
+        # The reader of a pipe (`head`) has seen enough: nothing more can be written, even at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0

@@ -1,4 +1,6 @@
-"""Opens what a person names as a trace: a file in any format, or the journals that a recording left."""
+"""Opens what a person names as a trace: a file in any format, or the journals that a recording
+left.
+"""
 
 from __future__ import annotations
 

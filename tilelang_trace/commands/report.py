@@ -76,14 +76,16 @@ def _render(report: Report, output: str) -> str:
 
 
 def _count(text: str) -> int:
-    count = int(text)
-    if count < 0:
-        raise ValueError
-    return count
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number")
+    return int(text)
 
 
 def _nanoseconds(text: str) -> int:
-    milliseconds = float(text)
-    if not 0 <= milliseconds < 1e12:
-        raise ValueError
-    return round(milliseconds * 1e6)
+    try:
+        nanoseconds = round(float(text) * 1e6)
+    except (ValueError, OverflowError):
+        nanoseconds = -1
+    if not 0 <= nanoseconds < 2**63:
+        raise argparse.ArgumentTypeError(f"{text!r} is no time in milliseconds")
+    return nanoseconds

@@ -1,4 +1,6 @@
-"""`tilelang-trace run SCRIPT [ARGS...]`: run a script as it is and write the trace of what it compiles."""
+"""`tilelang-trace run SCRIPT [ARGS...]`: run a script as it is and write the trace of what it
+compiles.
+"""
 
 from __future__ import annotations
 

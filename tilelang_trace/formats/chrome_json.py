@@ -1,9 +1,10 @@
 """Chrome JSON traces (`.json`): Trace -> the object form, closed, one event a line; JSON -> Trace.
 
-What Perfetto does with such a file decides how it is written: `ts` and `dur` are microseconds, relative to the
-start, with all three decimals; pid and tid are small numbers of the file's own (real ones can be too wide or
-come twice), a process bears the number of its first thread; a parent stands before its children; names are
-UTF-8. Source of the form: the Trace Event Format document, and Perfetto's JSON importer.
+What Perfetto does with such a file decides how it is written: `ts` and `dur` are microseconds,
+relative to the start, with all three decimals; pid and tid are small numbers of the file's own
+(real ones can be too wide or come twice), a process bears the number of its first thread; a parent
+stands before its children; names are UTF-8. Source of the form: the Trace Event Format document,
+and Perfetto's JSON importer.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from tilelang_trace.trace.model import CounterTrack, Json, Lane, Trace
 _CHUNK = 4096
 
 
-# ------------------------------------------------------------------------------------------- writing
+# ---------------------------------------------------------------------------------- writing
 
 
 def _us(ns: int) -> orjson.Fragment:
@@ -32,7 +33,9 @@ def _us(ns: int) -> orjson.Fragment:
 
 
 def origin_of(trace: Trace) -> int:
-    """The time that is written as 0: the start of the recording, or 0 itself where all times stay exact."""
+    """The time that is written as 0: the start of the recording, or 0 itself where all times stay
+    exact.
+    """
     start = trace.metadata.get("start")
     if isinstance(start, Mapping) and isinstance(start.get("monotonic_ns"), int):
         return min(int(start["monotonic_ns"]), envelope.earliest(trace))
@@ -51,9 +54,7 @@ class _Rows:
         ]
         count = len(trace.processes)
         first = {p: tid for tid, p in reversed(list(zip(self.tids, owner)))}
-        self._process_pids = [
-            first.get(p, len(self.tids) + 1 + p) for p in range(count)
-        ]
+        self._process_pids = [first.get(p, len(self.tids) + 1 + p) for p in range(count)]
         # Rows that belong to no process still need one in JSON.
         self.no_process = len(self.tids) + count + 1
         self.pids = [self.pid(p) for p in owner]
@@ -213,7 +214,9 @@ def _arrow(
 def _failures(
     trace: Trace, rows: _Rows, origin: int, found: list[failures.Failure], first_flow: int
 ) -> Iterator[dict[str, Any]]:
-    """The row "Failures": an instant for each failed slice, and the arrow from the one to the other."""
+    """The row "Failures": an instant for each failed slice, and the arrow from the one to the
+    other.
+    """
     if not found:
         return
     first_lane = int(trace.slices.lane[found[0].row])
@@ -244,7 +247,7 @@ def _failures(
         yield _flow_end("f", pid, tid, failure.time - origin, number, category)
 
 
-# ------------------------------------------------------------------------------------------- reading
+# ---------------------------------------------------------------------------------- reading
 
 
 def read(data: bytes) -> TraceBuilder:

@@ -1,7 +1,7 @@
 """What a file of ours says about itself beside its events, the same in JSON and protobuf.
 
-Viewers get ids and names that they can show (small, unique); the envelope holds the model's own: processes
-and threads with their real ids, lanes, metadata, and where zero is.
+Viewers get ids and names that they can show (small, unique); the envelope holds the model's own:
+processes and threads with their real ids, lanes, metadata, and where zero is.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ EXACT_NS = 2**52
 
 
 def seal(trace: Trace, origin: int, lane_ids: list[int]) -> dict[str, Json]:
-    """The envelope of a Trace whose times are written less `origin` (ns) and whose lanes have these ids."""
+    """The envelope of a Trace whose times are written less `origin` (ns) and whose lanes have these
+    ids.
+    """
     return {
         "format_version": FORMAT_VERSION,
         "origin_ns": origin,
@@ -37,7 +39,9 @@ def seal(trace: Trace, origin: int, lane_ids: list[int]) -> dict[str, Json]:
 
 
 def unseal(envelope: Mapping[str, Json], builder: TraceBuilder) -> tuple[int, dict[int, int]]:
-    """Put what an envelope says into a builder; returns the origin (ns) and the lane of each lane id."""
+    """Put what an envelope says into a builder; returns the origin (ns) and the lane of each lane
+    id.
+    """
     try:
         version = envelope["format_version"]
         if version > FORMAT_VERSION:
@@ -47,9 +51,7 @@ def unseal(envelope: Mapping[str, Json], builder: TraceBuilder) -> tuple[int, di
             )
         builder.processes.extend(Process(**entry) for entry in envelope["processes"])
         builder.threads.extend(Thread(**entry) for entry in envelope["threads"])
-        builder.counter_tracks.extend(
-            CounterTrack(**entry) for entry in envelope["counter_tracks"]
-        )
+        builder.counter_tracks.extend(CounterTrack(**entry) for entry in envelope["counter_tracks"])
         lanes = {}
         for entry in envelope["lanes"]:
             lane = {key: value for key, value in entry.items() if key != "id"}

@@ -1,18 +1,23 @@
-"""The pass-event log (`.events.jsonl`): passes alone, one a line, for people who have an observer of their own.
+"""The pass-event log (`.events.jsonl`): passes alone, one a line, for people who have an observer
+of their own.
 
 The first line says what the file is; each further line is one pass, in any order:
 
     {"pass_events": 1, "metadata": {"kernel": "main", "target": "llvm"}}
     {"name": "LegalizeOps", "sequence": 3, "depth": 1, "parent_sequence": 0, "phase": "lower",
-     "start_ns": 1200, "end_ns": 5300, "pid": 71, "tid": 71, "thread_name": "MainThread", "context": 0}
-    {"name": "FuseTIR", "sequence": 4, "depth": 1, "start_ns": 5400, "end_ns": null, "failed_ns": 6000,
-     "error": {"type": "ValueError", "cause": "exception", "message": "tile 24 is not a multiple of 16"}}
+     "start_ns": 1200, "end_ns": 5300, "pid": 71, "tid": 71, "thread_name": "MainThread", "context":
+     0}
+    {"name": "FuseTIR", "sequence": 4, "depth": 1, "start_ns": 5400, "end_ns": null, "failed_ns":
+    6000,
+     "error": {"type": "ValueError", "cause": "exception", "message": "tile 24 is not a multiple of
+     16"}}
 
-`name`, `sequence`, `depth`, `start_ns` and `end_ns` (null if the pass never ended) are required. Optional are
-`parent_sequence`, `phase`, `failed_ns` (when an unfinished pass was given up), `error` (`type`, `message`,
-`detail`, `cause`), `pid`, `tid`, `thread_name`, `context` (a number; sequences restart in each) and `args` (an
-object with anything else). Times are nanoseconds of one monotonic clock. Metadata `kernel`, `target` and
-`cache` (`hit`, `miss`) are understood. Everything but passes is lost on a trip through this format.
+`name`, `sequence`, `depth`, `start_ns` and `end_ns` (null if the pass never ended) are required.
+Optional are `parent_sequence`, `phase`, `failed_ns` (when an unfinished pass was given up), `error`
+(`type`, `message`, `detail`, `cause`), `pid`, `tid`, `thread_name`, `context` (a number; sequences
+restart in each) and `args` (an object with anything else). Times are nanoseconds of one monotonic
+clock. Metadata `kernel`, `target` and `cache` (`hit`, `miss`) are understood. Everything but passes
+is lost on a trip through this format.
 """
 
 from __future__ import annotations
@@ -23,7 +28,17 @@ from dataclasses import dataclass
 import orjson
 
 from tilelang_trace.errors import UserError
-from tilelang_trace.trace.arguments import CONTEXT, CONTEXT_NAME, ERROR_STATUSES, FAILED, INCOMPLETE, KINDS, OK, OPEN, PASS
+from tilelang_trace.trace.arguments import (
+    CONTEXT,
+    CONTEXT_NAME,
+    ERROR_STATUSES,
+    FAILED,
+    INCOMPLETE,
+    KINDS,
+    OK,
+    OPEN,
+    PASS,
+)
 from tilelang_trace.trace.build import TraceBuilder
 from tilelang_trace.trace.model import Json, Lane, Trace
 
@@ -32,7 +47,7 @@ _REQUIRED = ("name", "sequence", "depth", "start_ns", "end_ns")
 _OWN = ("sequence", "depth", "parent_sequence", "phase", "status", "error")
 
 
-# ------------------------------------------------------------------------------------------- writing
+# ---------------------------------------------------------------------------------- writing
 
 
 def write(trace: Trace) -> Iterator[bytes]:
@@ -86,7 +101,7 @@ def _line(trace: Trace, row: int, context: int | None) -> dict[str, Json]:
     return line
 
 
-# ------------------------------------------------------------------------------------------- reading
+# ---------------------------------------------------------------------------------- reading
 
 
 def read(data: bytes) -> TraceBuilder:

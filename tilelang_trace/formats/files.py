@@ -1,4 +1,6 @@
-"""Files of traces: the format from the content when reading and from the name when writing; gzip; whole or not at all."""
+"""Files of traces: the format from the content when reading and from the name when writing; gzip;
+whole or not at all.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ _GZIP_LEVEL = 6
 
 @dataclass(frozen=True)
 class Format:
-    """One format: the ending of its files, and the modules that read and write it (imported when used)."""
+    """One format: the ending of its files, and the modules that read and write it (imported when
+    used).
+    """
 
     name: str
     ending: str
@@ -50,18 +54,22 @@ FORMATS = (LOG, JSON, PFTRACE)
 
 
 def format_for(path: str | os.PathLike[str]) -> tuple[Format, bool]:
-    """The format that a file of this name is written in, and whether it is compressed. Raises UserError."""
+    """The format that a file of this name is written in, and whether it is compressed. Raises
+    UserError.
+    """
     name = os.fspath(path).lower()
     plain = name.removesuffix(".gz")
     for known in FORMATS:
         if plain.endswith(known.ending):
             return known, plain != name
     endings = ", ".join(known.ending for known in FORMATS)
-    raise UserError(f"{os.fspath(path)}: no format has this ending; use {endings}, each with or without .gz")
+    raise UserError(
+        f"{os.fspath(path)}: no format has this ending; use {endings}, each with or without .gz"
+    )
 
 
 def read(path: str | os.PathLike[str]) -> Trace:
-    """The Trace in a file, whatever its name. Raises UserError if it can't be read or is no trace."""
+    """The Trace in a file, whatever its name. Raises UserError if it is no trace."""
     try:
         data = Path(path).read_bytes()
     except OSError as error:
@@ -94,7 +102,8 @@ def sniff(data: bytes) -> Format:
         return PFTRACE
     shown = data[:16].decode("ascii", "backslashreplace")
     raise UserError(
-        f"neither a Perfetto trace, Chrome JSON nor a pass-event log: it starts with {shown!r} (byte 0)"
+        "neither a Perfetto trace, Chrome JSON nor a pass-event log: "
+        f"it starts with {shown!r} (byte 0)"
     )
 
 

@@ -1,21 +1,25 @@
-"""Perfetto trace packets, as bytes: what both the `.pftrace` writer and the recorder's journal write.
+"""Perfetto trace packets, as bytes: what both the `.pftrace` writer and the recorder's journal
+write.
 
 A file is a row of packets, each whole in itself, so that files can be appended to and cut:
 
     0a <length> <TracePacket>  0a <length> <TracePacket>  ...
 
-A begin of a pass on a sequence whose names are interned already, about 50 bytes (field number: content):
+A begin of a pass on a sequence whose names are interned already, about 50 bytes (field number:
+content):
 
     TracePacket  8: timestamp, ns     10: sequence id     13: 2 (needs incremental state)
                  11: TrackEvent  9: 1 (slice begin)  3: category iid  10: name iid
                                  4: DebugAnnotation  1: name iid  3|4|6|17|11: value      (one each)
 
-An end has type 2 and no name. The first packet of a sequence clears the incremental state and sets the
-defaults of all that follow (59: clock of the timestamps, track), which saves ten bytes an event. A name
-that is new on a sequence comes in the interned data (12) of the packet that first needs it.
+An end has type 2 and no name. The first packet of a sequence clears the incremental state and sets
+the defaults of all that follow (59: clock of the timestamps, track), which saves ten bytes an
+event. A name that is new on a sequence comes in the interned data (12) of the packet that first
+needs it.
 
-Source of the numbers and rules: Perfetto's trace_packet.proto, track_event.proto, debug_annotation.proto,
-interned_data.proto and track_descriptor.proto. Tests hold the bytes against perfetto's generated classes.
+Source of the numbers and rules: Perfetto's trace_packet.proto, track_event.proto,
+debug_annotation.proto, interned_data.proto and track_descriptor.proto. Tests hold the bytes against
+perfetto's generated classes.
 """
 
 from __future__ import annotations
@@ -34,7 +38,6 @@ from tilelang_trace.formats.wire import (
     field_varint,
     varint,
 )
-
 from tilelang_trace.trace.arguments import FAILED, INCOMPLETE
 
 if TYPE_CHECKING:
@@ -44,7 +47,9 @@ CLOCK_REALTIME, CLOCK_MONOTONIC, CLOCK_BOOTTIME = 1, 3, 6
 """Perfetto's builtin clock ids."""
 
 COLOURS = {FAILED: "failed 942", INCOMPLETE: "error 373"}
-"""Texts whose hash Perfetto shows as two reds; decoration only, the category and the argument count."""
+"""Texts whose hash Perfetto shows as two reds; decoration only, the category and the argument
+count.
+"""
 
 INTERNED_ARGUMENTS = frozenset({"phase", "status"})
 """String arguments with few different values, written as interned ids."""
@@ -53,6 +58,9 @@ _STATE_CLEARED, _NEEDS_STATE = 1, 2
 _SLICE_BEGIN, _SLICE_END, _INSTANT, _COUNTER = 1, 2, 3, 4
 _SIBLING_MERGE_NONE = 2
 _EXPLICIT_ORDER = 3
+
+_KEPT = 1 << 14
+"""How many prepared pieces a sequence keeps: memory must not grow with the number of events."""
 
 
 def packet(body: bytes) -> bytes:
@@ -72,7 +80,8 @@ def track_packet(
     counter_unit: str | None = None,
     rank: int | None = None,
 ) -> bytes:
-    """A TrackDescriptor: of a process (pid, name), a thread (pid, tid, name), a counter, or a row of its own.
+    """A TrackDescriptor: of a process (pid, name), a thread (pid, tid, name), a counter, or a row
+    of its own.
 
     `rank` is the position among the siblings, for viewers that heed it (v58 and later).
     """
@@ -103,7 +112,7 @@ def track_packet(
 
 
 def root_packet(sequence_id: int) -> bytes:
-    """The root descriptor: processes and threads stand in the order of their ranks (v58 and later)."""
+    """The root descriptor: processes and threads stand in the order of their ranks (from v58)."""
     body = field_varint(1, 0) + field_varint(19, _EXPLICIT_ORDER)
     body += field_varint(20, _EXPLICIT_ORDER)
     return packet(field_varint(10, sequence_id) + field_bytes(60, body))
@@ -128,43 +137,54 @@ def metadata_packet(sequence_id: int, timestamp: int, name: str, value: Json) ->
     )
 
 
-class _Names:
-    """Interned texts of one kind on one sequence; `new` holds those that no packet has carried yet."""
+END = field_varint(9, _SLICE_END)
+"""The fields of a slice's end without arguments."""
 
-    def __init__(self, field: int, *, as_bytes: bool = False) -> None:
+
+def _colour(text: str) -> bytes:
+    return field_text(53, text) if text else b""
+
+
+class _Names:
+    """Interned texts of one kind on one sequence; `new` gets those that no packet has carried yet."""
+
+    def __init__(self, field: int, new: bytearray) -> None:
         self._field = field
         self._ids: dict[str, bytes] = {}
-        self.new = b""
+        self._new = new
 
     def iid(self, text: str) -> bytes:
         """The id of a text, as a varint."""
         known = self._ids.get(text)
         if known is None:
             known = self._ids[text] = varint(len(self._ids) + 1)
-            entry = b"\x08" + known + field_text(2, text)
-            self.new += field_bytes(self._field, entry)
+            self._new += field_bytes(self._field, b"\x08" + known + field_text(2, text))
         return known
 
 
 class PacketSequence:
     """The packets of one track: one sequence each, so that names and defaults are said once.
 
-    `clock` is the builtin clock of the timestamps; None means the trace's own.
+    `clock` is the builtin clock of the timestamps; None means the trace's own. An event is put together
+    from `head` and `argument`, which can be kept and used again on this sequence, and becomes a packet
+    with `stamped`; `begin`, `end`, `instant` and `counter` do that for those who don't count each
+    microsecond.
     """
 
     def __init__(self, sequence_id: int, track_uuid: int, clock: int | None = None) -> None:
-        self.sequence_id = sequence_id
-        self.track_uuid = track_uuid
-        self._sequence = field_varint(10, sequence_id)
+        sequence = field_varint(10, sequence_id)
         defaults = b"" if clock is None else field_varint(58, clock)
         defaults += field_bytes(11, field_varint(11, track_uuid))
-        self._first = self._sequence + field_varint(13, _STATE_CLEARED) + field_bytes(59, defaults)
-        self._following = self._sequence + field_varint(13, _NEEDS_STATE)
-        self._categories = _Names(1)
-        self._events = _Names(2)
-        self._arguments = _Names(3)
-        self._texts = _Names(29)
-        self._annotations: dict[tuple[str, object], bytes] = {}
+        self._first = sequence + field_varint(13, _STATE_CLEARED) + field_bytes(59, defaults)
+        self._following = sequence + field_varint(13, _NEEDS_STATE)
+        self._new = bytearray()
+        """Interned data that the next packet has to carry."""
+        self._categories = _Names(1, self._new)
+        self._events = _Names(2, self._new)
+        self._arguments = _Names(3, self._new)
+        self._texts = _Names(29, self._new)
+        self._heads: dict[tuple[str, str], bytes] = {}
+        self._annotations: dict[tuple[str, Json, type], bytes] = {}
 
     def first(self) -> bytes:
         """The packet that must stand before all others of this sequence."""
@@ -182,20 +202,21 @@ class PacketSequence:
         ended_flows: Iterable[int] = (),
     ) -> bytes:
         """Begin of a slice; `colour` is a text whose hash Perfetto takes for the slice's colour."""
-        return self._event(
-            _SLICE_BEGIN,
-            time,
-            name,
-            category,
-            arguments,
-            b"".join(field_fixed64(47, flow) for flow in flows)
-            + b"".join(field_fixed64(48, flow) for flow in ended_flows),
-            colour,
-        )
+        event = self.head(name, category)
+        for argument, value in arguments.items():
+            event += self.argument(argument, value)
+        for flow in flows:
+            event += field_fixed64(47, flow)
+        for flow in ended_flows:
+            event += field_fixed64(48, flow)
+        return self.stamped(time, event + _colour(colour))
 
     def end(self, time: int, arguments: Mapping[str, Json] = {}, *, colour: str = "") -> bytes:
         """End of the innermost open slice; its arguments join those of the begin."""
-        return self._event(_SLICE_END, time, "", "", arguments, b"", colour)
+        event = END
+        for argument, value in arguments.items():
+            event += self.argument(argument, value)
+        return self.stamped(time, event + _colour(colour))
 
     def instant(
         self,
@@ -207,50 +228,37 @@ class PacketSequence:
         ended_flows: Iterable[int] = (),
     ) -> bytes:
         """An event without a duration."""
-        return self._event(
-            _INSTANT,
-            time,
-            name,
-            category,
-            arguments,
-            b"".join(field_fixed64(48, flow) for flow in ended_flows),
-        )
+        event = field_varint(9, _INSTANT) + self._labels(name, category)
+        for argument, value in arguments.items():
+            event += self.argument(argument, value)
+        for flow in ended_flows:
+            event += field_fixed64(48, flow)
+        return self.stamped(time, event)
 
     def counter(self, time: int, value: float) -> bytes:
         """A value of a counter track."""
-        return self._event(_COUNTER, time, "", "", {}, field_double(44, value))
+        return self.stamped(time, field_varint(9, _COUNTER) + field_double(44, value))
 
-    def _event(
-        self,
-        kind: int,
-        time: int,
-        name: str,
-        category: str,
-        arguments: Mapping[str, Json],
-        more: bytes,
-        colour: str = "",
-    ) -> bytes:
-        event = field_varint(9, kind)
-        if category:
-            event += b"".join(
-                b"\x18" + self._categories.iid(part) for part in category.split(",")
-            )
-        if name or kind in (_SLICE_BEGIN, _INSTANT):
-            event += b"\x50" + self._events.iid(name)
-        for argument, value in arguments.items():
-            event += self._annotation(argument, value)
-        event += more
-        if colour:
-            event += field_text(53, colour)
+    def stamped(self, time: int, event: bytes) -> bytes:
+        """The packet of an event (the fields of a TrackEvent) at a time, ns."""
         body = b"\x40" + varint(time) + self._following
-        new = self._categories.new + self._events.new + self._arguments.new + self._texts.new
-        if new:
-            self._categories.new = self._events.new = b""
-            self._arguments.new = self._texts.new = b""
-            body += field_bytes(12, new)
-        return packet(body + field_bytes(11, event))
+        if self._new:
+            body += field_bytes(12, bytes(self._new))
+            self._new.clear()
+        body += b"\x5a" + varint(len(event)) + event
+        return b"\x0a" + varint(len(body)) + body
 
-    def _annotation(self, name: str, value: Json) -> bytes:
+    def head(self, name: str, category: str) -> bytes:
+        """The fields of a slice's begin that are the same each time."""
+        known = self._heads.get((name, category))
+        if known is None:
+            known = field_varint(9, _SLICE_BEGIN) + self._labels(name, category)
+            if len(self._heads) < _KEPT:
+                self._heads[name, category] = known
+        return known
+
+    def argument(self, name: str, value: Json) -> bytes:
+        """An argument, as a field of an event."""
         if isinstance(value, (dict, list, tuple)):
             return field_bytes(4, self._named(name) + self._value(value))
         key = (name, value, type(value))
@@ -261,9 +269,14 @@ class PacketSequence:
             else:
                 content = self._value(value)
             known = field_bytes(4, self._named(name) + content)
-            if len(self._annotations) < 1 << 14 and len(known) < 64:
+            if len(self._annotations) < _KEPT and len(known) < 64:
                 self._annotations[key] = known
         return known
+
+    def _labels(self, name: str, category: str) -> bytes:
+        parts = category.split(",") if category else ()
+        categories = b"".join(b"\x18" + self._categories.iid(part) for part in parts)
+        return categories + b"\x50" + self._events.iid(name)
 
     def _named(self, name: str) -> bytes:
         return b"\x08" + self._arguments.iid(name)

@@ -1,8 +1,8 @@
 """Perfetto protobuf traces (`.pftrace`): packets -> Trace.
 
-Reads what the writer and the recorder's journal write, and track events of other tools: names inline or
-interned, tracks of processes and threads and rows of their own, counters, flows, compressed packets. Packets
-of other kinds are passed by.
+Reads what the writer and the recorder's journal write, and track events of other tools: names
+inline or interned, tracks of processes and threads and rows of their own, counters, flows,
+compressed packets. Packets of other kinds are passed by.
 """
 
 from __future__ import annotations
@@ -53,11 +53,15 @@ class _Sequence:
 
 @dataclass
 class Reading:
-    """What a file holds: a builder with all its events, and what a reader of journals needs to know."""
+    """What a file holds: a builder with all its events, and what a reader of journals needs to
+    know.
+    """
 
     builder: TraceBuilder
     unfinished: dict[int, list[int]]
-    """Per lane the rows of slices that never ended, outermost first; their ends are set to the last time."""
+    """Per lane the rows of slices that never ended, outermost first; their ends are set to the last
+    time.
+    """
     arguments: dict[int, dict[str, Json]]
     """The arguments of each row, not yet added to the builder."""
     documents: dict[str, Json]
@@ -84,7 +88,9 @@ def read(data: bytes) -> TraceBuilder:
 
 
 def read_events(data: bytes, builder: TraceBuilder) -> Reading:
-    """The events of a file, added to what a builder has. Raises UserError if it is no protobuf trace."""
+    """The events of a file, added to what a builder has. Raises UserError if it is no protobuf
+    trace.
+    """
     return _Reader(builder).read(data)
 
 
@@ -214,9 +220,7 @@ class _Reader:
                 for event in events:
                     self.builder.counter(counters[uuid], event.time + origin, event.value)
                 continue
-            events = [
-                e for e in events if e.kind != _INSTANT or e.category != failures.CATEGORY
-            ]
+            events = [e for e in events if e.kind != _INSTANT or e.category != failures.CATEGORY]
             if not events:
                 continue
             if uuid not in lanes:
@@ -297,7 +301,9 @@ class _Reader:
         return self.builder.lane(Lane(thread, process, track.name or track.static_name))
 
     def _owner(self, uuid: int) -> tuple[int | None, int | None]:
-        """The thread, or else the process, that a track belongs to: its own or that of its ancestors."""
+        """The thread, or else the process, that a track belongs to: its own or that of its
+        ancestors.
+        """
         seen: set[int] = set()
         while uuid in self.tracks and uuid not in seen:
             seen.add(uuid)

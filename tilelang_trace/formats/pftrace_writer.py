@@ -24,7 +24,9 @@ _CHUNK = 4096
 
 
 def _unique(ids: list[int | None], invented: list[int], largest: int) -> list[int]:
-    """The real ids where they can stand in the file (known, positive, no two equal), else invented ones."""
+    """The real ids where they can stand in the file (known, positive, no two equal), else invented
+    ones.
+    """
     real = [i for i in ids if i is not None and 0 < i <= largest]
     return [i for i in ids if i is not None] if len(set(real)) == len(ids) else invented
 
@@ -32,8 +34,8 @@ def _unique(ids: list[int | None], invented: list[int], largest: int) -> list[in
 def write(trace: Trace) -> Iterator[bytes]:
     """The file, in pieces.
 
-    Times are those of the Trace; if it knows what the wall clock and the boot clock showed (metadata
-    `start`), the file has a ClockSnapshot, so that it can be laid beside other traces.
+    Times are those of the Trace; if it knows what the wall clock and the boot clock showed
+    (metadata `start`), the file has a ClockSnapshot, so that it can be laid beside other traces.
     """
     origin = min(0, envelope.earliest(trace))
     clocks = _clocks(trace) if not origin else {}
@@ -109,7 +111,9 @@ class _Tracks:
         )
 
     def _invented_tid(self, thread: int) -> int:
-        """A tid that no other thread and no process has: the first thread of a process bears its pid."""
+        """A tid that no other thread and no process has: the first thread of a process bears its
+        pid.
+        """
         process = self._trace.threads[thread].process
         siblings = [i for i, t in enumerate(self._trace.threads) if t.process == process]
         if siblings[0] == thread:
@@ -173,7 +177,9 @@ def _labels(trace: Trace) -> list[str]:
 
 
 class _Flows:
-    """Flow ids, one an arrow: those of the Trace first, then those from failed slices to their instants."""
+    """Flow ids, one an arrow: those of the Trace first, then those from failed slices to their
+    instants.
+    """
 
     def __init__(self, trace: Trace, found: list[failures.Failure]) -> None:
         self.starting: dict[int, list[int]] = {}

@@ -1,9 +1,10 @@
 """Protobuf's wire format, as much of it as a writer of trace packets needs.
 
-Source of the rules: protobuf's encoding specification (varints of 7 bits a byte, the low ones first; a field
-is its key `number << 3 | type`, then the value; type 0 is a varint, 1 is 8 bytes, 2 is a length and that many
-bytes). Packets are written by hand because building message objects costs ten times as much a slice, and
-because a recorder in somebody else's compile must not import protobuf.
+Source of the rules: protobuf's encoding specification (varints of 7 bits a byte, the low ones
+first; a field is its key `number << 3 | type`, then the value; type 0 is a varint, 1 is 8 bytes, 2
+is a length and that many bytes). Packets are written by hand because building message objects costs
+ten times as much a slice, and because a recorder in somebody else's compile must not import
+protobuf.
 """
 
 from __future__ import annotations
@@ -92,9 +93,9 @@ def read_varint(data: bytes | memoryview, offset: int) -> tuple[int, int]:
 def top_level_fields(data: bytes | memoryview) -> Iterator[tuple[int, int, bytes | memoryview]]:
     """The length-delimited fields of a message: (offset of the field, field number, its bytes).
 
-    Other fields are passed by. Ends silently at a run of zero bytes that reaches the end (a journal's blocks
-    are allocated beforehand). Raises `Truncated` where the data ends inside a field, and ValueError for
-    bytes that are no protobuf.
+    Other fields are passed by. Ends silently at a run of zero bytes that reaches the end (a
+    journal's blocks are allocated beforehand). Raises `Truncated` where the data ends inside a
+    field, and ValueError for bytes that are no protobuf.
     """
     offset, size = 0, len(data)
     while offset < size:

@@ -1,8 +1,10 @@
-"""Starts recording in a Python process, when the interpreter starts and the environment asks for it.
+"""Starts recording in a Python process, when the interpreter starts and the environment asks for
+it.
 
-The file `tilelang_trace.pth`, installed beside the package, imports this module when `TILELANG_TRACE_JOURNAL`
-is set: `tilelang-trace run` sets it for the script, and the processes that this one starts inherit it. As
-little as possible happens here: until TVM is imported there is nothing to record.
+The file `tilelang_trace.pth`, installed beside the package, imports this module when
+`TILELANG_TRACE_JOURNAL` is set: `tilelang-trace run` sets it for the script, and the processes that
+this one starts inherit it. As little as possible happens here: until TVM is imported there is
+nothing to record.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import sys
 
 
 def start() -> None:
-    """Watch for TVM's import, and record from then on into the folder that the environment names."""
+    """Watch for TVM's import, and record from then on into the folder of the environment."""
     from tilelang_trace.recording import import_watch
 
     if "tvm" in sys.modules:

@@ -19,7 +19,9 @@ def describe(error: BaseException) -> dict[str, Json]:
 
 
 def error_argument(type_: str, cause: str, text: str) -> dict[str, Json]:
-    """An `error` argument: the first line as message and the whole text as detail, both within their limits."""
+    """An `error` argument: the first line as message and the whole text as detail, both within
+    their limits.
+    """
     text = encodable(_ANSI.sub("", text).replace("\0", "\N{SYMBOL FOR NULL}"))
     message = next((line.strip() for line in text.splitlines() if line.strip()), "")
     if len(message) > MESSAGE_LIMIT:
@@ -28,7 +30,9 @@ def error_argument(type_: str, cause: str, text: str) -> dict[str, Json]:
 
 
 def enclosing(error: dict[str, Json]) -> dict[str, Json]:
-    """The `error` argument of the slices around the one that failed: the whole text stands only there."""
+    """The `error` argument of the slices around the one that failed: the whole text stands only
+    there.
+    """
     return {key: value for key, value in error.items() if key != "detail"}
 
 

@@ -13,7 +13,9 @@ from tilelang_trace.trace.model import Json
 
 
 def clocks() -> dict[str, int]:
-    """What the clocks show now, in ns: monotonic (that of all times), real, and boot time where there is one."""
+    """What the clocks show now, in ns: monotonic (that of all times), real, and boot time where
+    there is one.
+    """
     shown = {"monotonic_ns": time.monotonic_ns(), "realtime_ns": time.time_ns()}
     boot = getattr(time, "CLOCK_BOOTTIME", None)
     if boot is not None:
@@ -61,7 +63,9 @@ def metadata(tool_version: str) -> dict[str, Json]:
 
 
 def of_context(context: Any) -> dict[str, Json]:
-    """The options of a PassContext, as arguments of its slice. Values of `config` are TVM objects: their text."""
+    """The options of a PassContext, as arguments of its slice. Values of `config` are TVM objects:
+    their text.
+    """
     options: dict[str, Json] = {"opt_level": int(context.opt_level)}
     for name in ("required_pass", "disabled_pass"):
         passes = [str(name) for name in getattr(context, name)]

@@ -13,7 +13,9 @@ from tilelang_trace.formats import files
 from tilelang_trace.formats.pftrace_reader import Reading, read_events
 from tilelang_trace.recording import facts, folder, journal
 from tilelang_trace.recording.errors import enclosing, error_argument
-from tilelang_trace.trace.arguments import FAILED, INCOMPLETE, OK, OPEN, PASS, KINDS
+from tilelang_trace.recording.folder import JournalFolder
+from tilelang_trace.recording.say import say
+from tilelang_trace.trace.arguments import FAILED, INCOMPLETE, KINDS, OK, OPEN, PASS
 from tilelang_trace.trace.build import Parts, TraceBuilder, assemble
 from tilelang_trace.trace.model import Json, Trace
 from tilelang_trace.trace.phases import with_phases
@@ -48,10 +50,31 @@ def finish(journals: Path, output: Path, end: ProcessEnd | None = None) -> Trace
     return trace
 
 
+def write_or_say(journals: JournalFolder, *, keep: bool = False) -> None:
+    """Write the trace of the journals, and delete them unless told to keep them.
+
+    If the trace can't be written, the journals stay and the person is told where.
+    """
+    try:
+        trace = finish(journals.path, journals.output)
+        if not trace.is_kind(PASS).any():
+            say(f"{journals.output}: no pass ran while this was recorded")
+        if not keep:
+            journals.remove()
+    except UserError as error:
+        say(f"{error}; what was recorded is in {journals.path}")
+    except Exception as error:
+        say(
+            f"{journals.output}: the trace could not be written, what was recorded is in "
+            f"{journals.path} ({type(error).__name__}: {error})"
+        )
+
+
 def read_journals(journals: Path, end: ProcessEnd | None = None) -> Trace:
     """The Trace that a folder of journals holds, whether their processes ended, died, or still run.
 
-    What was still open is `open` if the recording ended or goes on, and error-flagged if its process died.
+    What was still open is `open` if the recording ended or goes on, and error-flagged if its
+    process died.
     """
     builder = TraceBuilder()
     metadata: dict[str, Json] = {}
@@ -82,7 +105,9 @@ def read_journals(journals: Path, end: ProcessEnd | None = None) -> Trace:
 
 
 def _joined(known: dict[str, Json], header: Json, closing: Json) -> dict[str, Json]:
-    """Metadata of one more process: the first one's counts; versions are known best at a process's end."""
+    """Metadata of one more process: the first one's counts; versions are known best at a process's
+    end.
+    """
     if not isinstance(header, dict):
         return known
     joined = known or dict(header)
@@ -94,7 +119,9 @@ def _joined(known: dict[str, Json], header: Json, closing: Json) -> dict[str, Js
 def _settle(
     reading: Reading, closing: Json, alive: bool, end: ProcessEnd | None, pid: Json
 ) -> list[str]:
-    """Give every slice of a journal its status; returns why the recording is not whole, if it is not."""
+    """Give every slice of a journal its status; returns why the recording is not whole, if it is
+    not.
+    """
     builder = reading.builder
     reasons: list[str] = []
     last = reading.last_time
@@ -130,7 +157,9 @@ def _settle(
 
 
 def _kernels_on_contexts(trace: Trace) -> Trace:
-    """Move the kernel's label from the first pass of a context, where a journal has it, to the context."""
+    """Move the kernel's label from the first pass of a context, where a journal has it, to the
+    context.
+    """
     is_pass = trace.kinds() == KINDS.index(PASS)
     parent = trace.slices.parent
     columns = []

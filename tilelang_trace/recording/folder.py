@@ -1,4 +1,6 @@
-"""The folder of journals beside an output: `OUT.journal/`, held by a lock while something records into it."""
+"""The folder of journals beside an output: `OUT.journal/`, held by a lock while something records
+into it.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ START = "tilelang_trace.journal"
 """Name of the JSON value with which a journal begins: {"pid", "metadata"}."""
 
 END = "tilelang_trace.journal_end"
-"""Name of the JSON value with which a recording that was ended writes its last packet: {"how", "why", ...}."""
+"""Name of the JSON value with which a recording that was ended writes its last packet: {"how",
+"why", ...}.
+"""
 
 
 class JournalFolder:
@@ -79,7 +83,7 @@ def _in_use(path: Path) -> bool:
 
 
 def _next_name(output: Path) -> Path:
-    """`mlp.pftrace` -> `mlp.1.pftrace` -> `mlp.2.pftrace`: the ending says the format, so it stays."""
+    """`mlp.pftrace` -> `mlp.1.pftrace` -> `mlp.2.pftrace`: the ending stays, it says the format."""
     known, compressed = files.format_for(output)
     ending = output.name[-len(known.ending + (".gz" if compressed else "")) :]
     stem, _, number = output.name.removesuffix(ending).rpartition(".")

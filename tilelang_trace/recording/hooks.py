@@ -1,14 +1,18 @@
-"""What is wrapped in TVM while something is recorded, so that a compile is seen without a change to it.
+"""What is wrapped in TVM while something is recorded, so that a compile is seen without a change to
+it.
 
-- `PassContext.__init__` puts our instrument in front of the user's, so that passes report themselves.
-- `PassContext.__enter__` and `__exit__` are the begin and the end of a context slice, and bring the exception
-  that ended it. A context without instruments that was made earlier gets ours when it is entered.
-- `Pass.__call__` sees the exceptions of passes, for which TVM calls no after-callback; and it sees the passes
-  of contexts that hold the user's instruments but not ours: `override_instruments` would fire the user's
-  instruments again, so such a context is left alone.
+- `PassContext.__init__` puts our instrument in front of the user's, so that passes report
+  themselves.
+- `PassContext.__enter__` and `__exit__` are the begin and the end of a context slice, and bring the
+  exception that ended it. A context without instruments that was made earlier gets ours when it is
+  entered.
+- `Pass.__call__` sees the exceptions of passes, for which TVM calls no after-callback; and it sees
+  the passes of contexts that hold the user's instruments but not ours: `override_instruments` would
+  fire the user's instruments again, so such a context is left alone.
 - The context that a thread is in when recording begins gets our instrument if it holds none.
 
-Everything is undone when the last recording ends. TVM may be imported later: `import_watch` waits for it.
+Everything is undone when the last recording ends. TVM may be imported later: `import_watch` waits
+for it.
 """
 
 from __future__ import annotations
@@ -97,18 +101,19 @@ class _Callbacks(TvmPassInstrument):
             recording.after_pass(info)
 
 
+@functools.cache
+def _instrument_of(transform: ModuleType) -> Any:
+    """Our instrument for this TVM. TVM never frees one, so it is used again and again."""
+    return _Callbacks()
+
+
 class _Wrapping:
     """The wrapped methods of one `tvm.ir.transform`, and how to undo it."""
-
-    _instruments: dict[ModuleType, _Callbacks] = {}
-    """TVM never frees an instrument, so there is one for each TVM, and it is used again."""
 
     def __init__(self, transform: ModuleType) -> None:
         self._context_class = transform.PassContext
         self._pass_class = transform.Pass
-        if transform not in self._instruments:
-            self._instruments[transform] = _Callbacks()
-        self._ours = self._instruments[transform]
+        self._ours = _instrument_of(transform)
         self._adopted: list[Any] = []
         self._originals: list[tuple[type, str, Callable[..., Any]]] = []
         self._override = transform.PassContext.override_instruments
@@ -133,7 +138,9 @@ class _Wrapping:
         self._adopted.clear()
 
     def adopt_current(self) -> bool:
-        """Put our instrument into the context that this thread is in, if it holds none; whether it is in now."""
+        """Put our instrument into the context that this thread is in, if it holds none; whether it
+        is in now.
+        """
         return self._adopt(self._context_class.current())
 
     def _adopt(self, context: Any) -> bool:
@@ -162,9 +169,7 @@ class _Wrapping:
         def __init__(*args: Any, **kwargs: Any) -> None:  # noqa: N807
             try:
                 bound = signature.bind(*args, **kwargs)
-                bound.arguments["instruments"] = self._with_ours(
-                    bound.arguments.get("instruments")
-                )
+                bound.arguments["instruments"] = self._with_ours(bound.arguments.get("instruments"))
             except TypeError:  # TVM says better than we what is wrong with the arguments
                 original(*args, **kwargs)
             else:
@@ -227,10 +232,11 @@ class _Wrapping:
 
 
 def _leave_no_frame(error: BaseException) -> None:
-    """Take the wrapper that caught this out of the traceback, which stays as it is without recording.
+    """Take the wrapper that caught this out of the traceback, which stays as it is without
+    recording.
 
-    It works because a bare `raise` adds no entry for its own frame (Python 3.11 and later; on 3.10 the
-    frame stays).
+    It works because a bare `raise` adds no entry for its own frame (Python 3.11 and later; on 3.10
+    the frame stays).
     """
     if error.__traceback__ is not None:
         error.__traceback__ = error.__traceback__.tb_next

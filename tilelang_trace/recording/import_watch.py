@@ -13,7 +13,9 @@ Action = Callable[[], None]
 
 
 class _Watch(MetaPathFinder):
-    """First on `sys.meta_path`; finds nothing itself, but follows the loading of the modules it waits for."""
+    """First on `sys.meta_path`; finds nothing itself, but follows the loading of the modules it
+    waits for.
+    """
 
     def __init__(self) -> None:
         self.actions: dict[str, Action] = {}

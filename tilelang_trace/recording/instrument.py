@@ -1,4 +1,4 @@
-"""`TraceInstrument`: recording for people who build their own PassContext and want only that one."""
+"""`TraceInstrument`: for people who build their own PassContext and want only that one."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from tilelang_trace.formats import files
+from tilelang_trace.recording.finish import write_or_say
 from tilelang_trace.recording.folder import JournalFolder
-from tilelang_trace.recording.recorder import Recording, write_trace
+from tilelang_trace.recording.recorder import Recording
 from tilelang_trace.recording.say import say
 from tilelang_trace.tvm_binding import TvmPassInstrument, loaded_tvm
 
@@ -22,10 +23,10 @@ class TraceInstrument(TvmPassInstrument):
         with tvm.transform.PassContext(instruments=[tilelang_trace.TraceInstrument("mlp.pftrace")]):
             tvm.compile(mod, target="llvm")
 
-    It sees the contexts that it is put into, and no others; `record` sees all. The file is written when a
-    thread leaves its outermost context, with all that the instrument has seen until then; its name decides
-    the format. Put it first among the instruments, so that it sees what the others do as part of a pass
-    and not their failures as the end of one.
+    It sees the contexts that it is put into, and no others; `record` sees all. The file is written
+    when a thread leaves its outermost context, with all that the instrument has seen until then;
+    its name decides the format. Put it first among the instruments, so that it sees what the others
+    do as part of a pass and not their failures as the end of one.
 
     Raises UserError when no format has the name's ending, ImportError without TVM.
     """
@@ -52,13 +53,15 @@ class TraceInstrument(TvmPassInstrument):
             self._recording.enter_context(self._context_class.current(), lambda: False)
 
     def exit_pass_ctx(self) -> None:
-        """TVM leaves a context that holds this instrument; the exception that ends it can be seen here."""
+        """TVM leaves a context that holds this instrument; the exception that ends it can be seen
+        here.
+        """
         if self._recording is None or self._journals is None:
             return
         self._recording.exit_context(self._context_class.current(), sys.exc_info()[1])
         if self._recording.is_outermost():
             with self._lock:
-                write_trace(self._journals, keep=True)
+                write_or_say(self._journals, keep=True)
 
     def run_before_pass(self, mod: Any, info: Any) -> None:
         """A pass begins."""

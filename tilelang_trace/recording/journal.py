@@ -1,14 +1,15 @@
 """The journal: a `.pftrace` that grows while a compile runs, one a process.
 
-Whole packets are appended to a shared memory map, so that what was written survives the process however it
-ends, without a system call an event. The blocks of the file are allocated before they are mapped: a write
-into a hole on a full disk would be a SIGBUS in the compile. Behind the last packet there are zeros up to the
-end of the block, which Perfetto and our own reader pass by.
+Whole packets are appended to a shared memory map, so that what was written survives the process
+however it ends, without a system call an event. The blocks of the file are allocated before they
+are mapped: a write into a hole on a full disk would be a SIGBUS in the compile. Behind the last
+packet there are zeros up to the end of the block, which Perfetto and our own reader pass by.
 
     +-----------------------------------------------+---------------------------+
     | packet | packet | packet | ...       | packet | 00 00 00 ...              |
     +-----------------------------------------------+---------------------------+
-    ^ block 0                    ^ block 1          ^ position                   ^ end of the last block
+    ^ block 0                    ^ block 1          ^ position                   ^ end of the last
+    block
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""`tilelang-trace run`: starts a script as a child that records, outlives it, and finishes the trace.
+"""`tilelang-trace run`: starts a script as a child that records, outlives it, and finishes the
+trace.
 
-The script runs as it would by itself: the same interpreter, arguments, `__main__`, terminal, process group
-and standard streams. What makes it record is two environment variables, which the interpreter's start-up
-reads (see `integrations.startup`).
+The script runs as it would by itself: the same interpreter, arguments, `__main__`, terminal,
+process group and standard streams. What makes it record is two environment variables, which the
+interpreter's start-up reads (see `integrations.startup`).
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from types import FrameType
 
 from tilelang_trace.recording.finish import ProcessEnd, finish
@@ -35,8 +35,8 @@ _FORWARDED = ("SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2")
 def run(command: Sequence[str], process_name: str, journals: JournalFolder) -> tuple[Trace, int]:
     """Run `python COMMAND...` under recording and write its trace; returns that and the exit code.
 
-    The code is the script's own, or 128 + the signal that killed it. Raises UserError if the trace can't be
-    written; the journals are still there then.
+    The code is the script's own, or 128 + the signal that killed it. Raises UserError if the trace
+    can't be written; the journals are still there then.
     """
     environment = {
         **os.environ,
@@ -81,8 +81,6 @@ def _signals_to(child: subprocess.Popen[bytes]) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
 
 
 def outcome(trace: Trace) -> str:

@@ -1,4 +1,4 @@
-"""What is being recorded, and into which file: `record(...)` and `TraceInstrument`."""
+"""One recording: what the hooks tell, for each thread, until it ends."""
 
 from __future__ import annotations
 
@@ -8,12 +8,9 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tilelang_trace.errors import UserError
 from tilelang_trace.events import current_pass_phase
-from tilelang_trace.formats import files
 from tilelang_trace.formats.packets import (
     CLOCK_BOOTTIME,
     CLOCK_MONOTONIC,
@@ -23,18 +20,14 @@ from tilelang_trace.formats.packets import (
     track_packet,
 )
 from tilelang_trace.recording import facts, folder
-from tilelang_trace.recording.folder import JournalFolder
 from tilelang_trace.recording.journal import Journal
 from tilelang_trace.recording.say import say
 from tilelang_trace.recording.sink import ThreadSink
 from tilelang_trace.version import __version__
 
-if TYPE_CHECKING:
-    from typing_extensions import Self
-
 
 def phase_label() -> str | None:
-    """The phase label that is active: ours, else that of TileLang, which labels its own pipelines."""
+    """The active phase label: ours, else that of TileLang, which labels its own pipelines."""
     label = current_pass_phase()
     if label is None:
         theirs = sys.modules.get("tilelang.instrumentation.events")
@@ -43,17 +36,26 @@ def phase_label() -> str | None:
     return label
 
 
-class Recording:
-    """One recording of this process, from its start to `close`: a journal, and a sink for each thread.
+class _Threads(threading.local):
+    """What each thread has of its own."""
 
-    Nothing in here may harm the compile: what goes wrong is said once, on stderr, and the recording stops.
+    def __init__(self) -> None:
+        self.sink: ThreadSink | None = None
+
+
+class Recording:
+    """One recording of this process, from its start to `close`: a journal, and a sink for each
+    thread.
+
+    Nothing in here may harm the compile: what goes wrong is said once, on stderr, and the recording
+    stops.
     """
 
     def __init__(self, journals: Path) -> None:
         self._journals = journals
         self._metadata = facts.metadata(__version__)
         self._journal: Journal | None = None
-        self._threads = threading.local()
+        self._threads = _Threads()
         self._lock = threading.RLock()
         self._numbers = itertools.count()
         self._contexts = itertools.count()
@@ -63,10 +65,9 @@ class Recording:
 
     def sink(self) -> ThreadSink:
         """The sink of the current thread."""
-        sink: ThreadSink | None = getattr(self._threads, "sink", None)
-        if sink is None:
-            sink = self._threads.sink = self._new_sink()
-        return sink
+        if self._threads.sink is None:
+            self._threads.sink = self._new_sink()
+        return self._threads.sink
 
     # What the hooks tell. Nothing here may raise: it is called in the middle of somebody's compile.
 
@@ -74,7 +75,7 @@ class Recording:
         """A pass begins on this thread."""
         try:
             if not self.stopped:
-                self.sink().before_pass(mod, info)
+                (self._threads.sink or self.sink()).before_pass(mod, info)
         except Exception as error:
             self.trouble(error)
 
@@ -82,12 +83,14 @@ class Recording:
         """A pass ended well on this thread."""
         try:
             if not self.stopped:
-                self.sink().after_pass(info)
+                (self._threads.sink or self.sink()).after_pass(info)
         except Exception as error:
             self.trouble(error)
 
     def enter_context(self, context: Any, is_watched: Callable[[], bool]) -> None:
-        """This thread enters a PassContext; `is_watched` says whether its passes don't report themselves."""
+        """This thread enters a PassContext; `is_watched` says whether its passes don't report
+        themselves.
+        """
         try:
             if not self.stopped:
                 self.sink().enter_context(context, facts.of_context(context), is_watched())
@@ -103,7 +106,9 @@ class Recording:
             self.trouble(ours)
 
     def call(self, called: Any, mod: Any, is_reporting: Callable[[], bool]) -> Call | None:
-        """A pass is called from Python; `is_reporting` says whether the thread's current context reports it."""
+        """A pass is called from Python; `is_reporting` says whether the thread's current context
+        reports it.
+        """
         try:
             return None if self.stopped else Call(self, self.sink(), called, mod, is_reporting)
         except Exception as error:
@@ -132,7 +137,7 @@ class Recording:
         if self._journal is not None:
             self._journal.abandon()
         self._journal = None
-        self._threads = threading.local()
+        self._threads = _Threads()
         self._lock = threading.RLock()
         self._pid = os.getpid()
 
@@ -217,74 +222,5 @@ class Call:
 
 
 def _uuid(pid: int, number: int) -> int:
-    """A track's uuid that no other process's journal has: a folder of journals opens as one trace."""
+    """A track's uuid that no other process has: a folder of journals opens as one trace."""
     return pid << 24 | number
-
-
-class record:  # noqa: N801 - used like a function: `with record(...):`
-    """Record every pass that runs inside a `with` block, on any thread, and write the trace at its end.
-
-        with tilelang_trace.record("mlp.pftrace"):
-            tvm.compile(mod, target="llvm")
-
-    The format is that of the file's name (`.pftrace`, `.json`, `.events.jsonl`, each also with `.gz`). The
-    compile needs no change: PassContexts entered inside the block and those entered before it, nested ones
-    and the default ones are all seen. TVM may also be imported inside the block only.
-
-    Raises UserError when no format has the name's ending. What goes wrong later is said on stderr and does
-    not reach the block: it is somebody's compile.
-    """
-
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        files.format_for(path)
-        self.path = Path(path)
-        """Where the trace is written; beside it, once the block is entered, if another recording is there."""
-        self._journals: JournalFolder | None = None
-        self._recording: Recording | None = None
-
-    def __enter__(self) -> Self:
-        from tilelang_trace.recording import hooks
-
-        try:
-            self._journals = JournalFolder(self.path)
-        except OSError as error:
-            say(f"nothing is recorded: {self.path}.journal can't be made: {error.strerror}")
-            return self
-        self.path = self._journals.output
-        self._recording = Recording(self._journals.path)
-        hooks.start(self._recording)
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        from tilelang_trace.recording import hooks
-
-        if self._recording is None or self._journals is None:
-            return
-        hooks.stop(self._recording)
-        self._recording.close()
-        write_trace(self._journals)
-
-
-def write_trace(journals: JournalFolder, *, keep: bool = False) -> None:
-    """Write the trace of the journals, and delete them unless told to keep them.
-
-    If the trace can't be written, the journals stay and the person is told where.
-    """
-    from tilelang_trace.recording import finish
-
-    try:
-        finish.finish(journals.path, journals.output)
-        if not keep:
-            journals.remove()
-    except UserError as error:
-        say(f"{error}; what was recorded is in {journals.path}")
-    except Exception as error:
-        say(
-            f"{journals.output}: the trace could not be written, what was recorded is in "
-            f"{journals.path} ({type(error).__name__}: {error})"
-        )

@@ -1,7 +1,7 @@
 """One thread's open contexts and passes, written to the journal as they begin and end.
 
-Everything here runs inside somebody's compile, once a pass: it is kept short, and what can be done when the
-journal is read (statuses of what ended well, phases, names) is left to that.
+Everything here runs inside somebody's compile, once a pass: it is kept short, and what can be done
+when the journal is read (statuses of what ended well, phases, names) is left to that.
 """
 
 from __future__ import annotations
@@ -12,7 +12,13 @@ from time import monotonic_ns
 from typing import Any
 
 from tilelang_trace import pairing
-from tilelang_trace.formats.packets import CLOCK_MONOTONIC, COLOURS, PacketSequence, track_packet
+from tilelang_trace.formats.packets import (
+    CLOCK_MONOTONIC,
+    COLOURS,
+    END,
+    PacketSequence,
+    track_packet,
+)
 from tilelang_trace.kernel_label import kernel_label
 from tilelang_trace.recording.errors import describe, enclosing, error_argument
 from tilelang_trace.trace.arguments import CONTEXT, CONTEXT_NAME, FAILED, INCOMPLETE, PASS
@@ -31,7 +37,9 @@ class Frame:
 
 
 class OpenContext:
-    """An entered PassContext, or (with `context` None) the passes outside any that the thread has entered."""
+    """An entered PassContext, or (with `context` None) the passes outside any that the thread has
+    entered.
+    """
 
     __slots__ = ("context", "frames", "labelled", "next_sequence", "watched")
 
@@ -42,11 +50,14 @@ class OpenContext:
         self.labelled = context is None
         """Whether the kernel's label has been taken: it costs, so once a context."""
         self.watched = watched
-        """Whether its passes are seen through `Pass.__call__`, because our instrument is not in it."""
+        """Whether its passes are seen through `Pass.__call__`, because our instrument is not in it.
+        """
 
 
 class ThreadSink:
-    """The slices that a thread has open. The owner of the stack: every slice of the thread comes here."""
+    """The slices that a thread has open. The owner of the stack: every slice of the thread comes
+    here.
+    """
 
     def __init__(
         self,
@@ -89,21 +100,24 @@ class ThreadSink:
         frames = context.frames
         sequence = context.next_sequence
         context.next_sequence = sequence + 1
-        arguments: dict[str, Json] = {"sequence": sequence, "depth": len(frames)}
+        packets = self._packets
+        argument = packets.argument
+        event = packets.head(str(info.name), PASS) + argument("sequence", sequence)
+        event += argument("depth", len(frames))
         if frames:
-            arguments["parent_sequence"] = frames[-1].sequence
+            event += argument("parent_sequence", frames[-1].sequence)
         phase = self._phase()
         if phase is not None:
-            arguments["phase"] = phase
+            event += argument("phase", phase)
         if not context.labelled:
             context.labelled = True
             label = kernel_label(mod)
             if label:
                 # Moved to the context's slice when the journal is read: that one has begun already.
-                arguments["kernel"] = label
+                event += argument("kernel", label)
         frames.append(Frame(info, sequence))
         self._propagating = False
-        self._append(self._packets.begin(monotonic_ns(), str(info.name), PASS, arguments))
+        self._append(packets.stamped(monotonic_ns(), event))
 
     def after_pass(self, info: Any) -> None:
         """A pass ended well."""
@@ -115,13 +129,13 @@ class ThreadSink:
             self.strays += 1
             return
         self._propagating = False
-        self._append(self._packets.end(now))
+        self._append(self._packets.stamped(now, END))
 
     def _end_stale(self, info: Any, now: int) -> bool:
         """End what is still open inside this pass, and take the pass off; False if it is not open.
 
-        It is passes inside that failed, and contexts that were never exited, where the exception was
-        caught where no wrapper of ours could see it.
+        It is passes inside that failed, and contexts that were never exited, where the exception
+        was caught where no wrapper of ours could see it.
         """
         for index in reversed(range(len(self.contexts))):
             context = self.contexts[index]
@@ -149,7 +163,7 @@ class ThreadSink:
         )
 
     def exit_context(self, context: Any, error: BaseException | None) -> None:
-        """A PassContext is exited, by an exception or well; what is still open in it is given up."""
+        """A PassContext is exited, well or by an exception; what is open in it is given up."""
         now = monotonic_ns()
         opened, stale = pairing.close(
             self.contexts, lambda c: c.context is not None and bool(c.context.same_as(context))
@@ -175,7 +189,9 @@ class ThreadSink:
         return len(self.contexts), len(self.contexts[-1].frames)
 
     def unwind(self, mark: tuple[int, int], error: BaseException) -> None:
-        """An exception came out of a pass that was called at `mark`: what was opened since has ended."""
+        """An exception came out of a pass that was called at `mark`: what was opened since has
+        ended.
+        """
         contexts, frames = mark
         if len(self.contexts) <= contexts and len(self.contexts[-1].frames) <= frames:
             return
@@ -190,15 +206,15 @@ class ThreadSink:
         self._end_failed(len(context.frames) + 1, now, failure)
 
     def _end_failed(self, count: int, now: int, failure: dict[str, Json]) -> None:
-        """End the innermost `count` slices: the innermost has failed, unless one inside it has, just before."""
+        """End the innermost `count` slices: the innermost has failed, unless one inside it has,
+        just before.
+        """
         for _ in range(count):
             status = INCOMPLETE if self._propagating else FAILED
             error = enclosing(failure) if self._propagating else failure
             self._propagating = True
             self._append(
-                self._packets.end(
-                    now, {"status": status, "error": error}, colour=COLOURS[status]
-                )
+                self._packets.end(now, {"status": status, "error": error}, colour=COLOURS[status])
             )
 
 

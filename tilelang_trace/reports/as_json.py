@@ -21,8 +21,8 @@
       "failures": [{"name", "path": ["..."], "type", "cause", "message", "detail", "phase", "kernel",
                     "inclusive_ns"}],
       "tree": {"min_ns", "hidden": {"count", "ns"},
-               "lines": [{"depth", "name", "kind", "start_ns", "inclusive_ns", "status", "thread",
-                          "hidden": {"count", "ns"}}]},             shorter slices than min_ns are hidden
+               "lines": [{"depth", "name", "kind", "start_ns", "inclusive_ns", "status", "lane",
+                          "thread", "hidden": {"count", "ns"}}]},             shorter slices than min_ns are hidden
       "findings": [{"place", "rule", "done"}]                       what was mended when reading the file
     }
 
@@ -32,7 +32,6 @@ Names may be added to this; those that are there keep their meaning.
 from __future__ import annotations
 
 import re
-from dataclasses import asdict
 
 import orjson
 
@@ -64,7 +63,7 @@ def render(report: Report) -> str:
         "running": summary.running,
         "failures": summary.failures,
         "tree": report.tree,
-        "findings": [asdict(finding) for finding in summary.findings],
+        "findings": summary.findings,
     }
     text = orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode()
     # JSON lets DEL and the C1 controls stand as they are, but some of them act on terminals.

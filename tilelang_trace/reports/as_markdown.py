@@ -34,7 +34,7 @@ def _lines(report: Report) -> Iterator[str]:
     if report.slowest:
         yield from _heading(f"Slowest runs, by {report.slowest_by} time")
         rows = [
-            [*wording.run_cells(run), code(run.name), code(wording.run_place(run, visible))]
+            [*wording.run_cells(run), code(run.name), code(wording.run_place(report, run, visible))]
             for run in report.slowest
         ]
         yield from _table(wording.RUN_COLUMNS, 3, rows)
@@ -52,14 +52,14 @@ def _failures(report: Report) -> Iterator[str]:
     if failures:
         yield from _heading("Failures")
     for number, failed in enumerate(failures):
-        yield f"{number + 1}. {code(failed.name)} failed after {ms(failed.inclusive_ns)} ms"
+        yield f"### {code(failed.name)} failed after {ms(failed.inclusive_ns)} ms"
         place = wording.failure_place(failed, visible)
         text = [place] if place else []
         text.append(wording.failure_error(failed))
         if number < wording.DETAILS:
             text += wording.failure_text(failed)
         yield ""
-        yield from (f"    {line}".rstrip() for line in fenced(text))
+        yield from fenced(text)
         yield ""
 
 
@@ -72,9 +72,10 @@ def _table(columns: tuple[str, ...], numbers: int, rows: Iterable[list[str]]) ->
 
 
 def _tree(report: Report) -> Iterator[str]:
-    for thread, below in groupby(report.tree.lines, lambda line: line.thread):
-        yield visible(thread)
-        for line in below:
+    for _, below in groupby(report.tree.lines, lambda line: line.lane):
+        for number, line in enumerate(below):
+            if number == 0:
+                yield visible(line.thread)
             text = f"{ms(line.inclusive_ns):>12}  {'  ' * line.depth}{visible(line.name)}"
             yield text + wording.tree_remarks(line)
     if note := wording.tree_note(report):

@@ -34,7 +34,6 @@ def render(report: Report, *, width: int | None = None, color: bool = False) -> 
         file=stream,
         width=_ENDLESS,
         force_terminal=color,
-        color_system="standard" if color else None,
         force_jupyter=False,
         legacy_windows=False,
     )
@@ -63,9 +62,7 @@ def _blocks(report: Report, names: dict[str, str]) -> Iterator[Text | Table]:
         yield Text(f"  {label:<13} {text}", "red" if _is_bad(report, label) else "")
     yield from _failures(report, names)
     if report.passes or report.left_out.passes:
-        yield _heading(
-            wording.NO_PASSES if report.summary.of_all_categories else "Passes by name"
-        )
+        yield _heading(wording.NO_PASSES if report.summary.of_all_categories else "Passes by name")
         yield _passes(report, names)
     if report.slowest:
         yield _heading(f"Slowest runs, by {report.slowest_by} time")
@@ -119,7 +116,7 @@ def _passes(report: Report, names: dict[str, str]) -> Table:
 def _slowest(report: Report, names: dict[str, str]) -> Table:
     table = _table(wording.RUN_COLUMNS, 3)
     for run in report.slowest:
-        place = Text(wording.run_place(run, names.__getitem__))
+        place = Text(wording.run_place(report, run, names.__getitem__))
         table.add_row(*wording.run_cells(run), Text(names[run.name]), place)
     return table
 
@@ -128,9 +125,10 @@ def _tree(report: Report, names: dict[str, str]) -> Iterator[Text]:
     lines = report.tree.lines
     if lines:
         yield _heading("Tree, inclusive ms")
-    for thread, below in groupby(lines, lambda line: line.thread):
-        yield Text(f"  {visible(thread)}", "bold")
-        for line in below:
+    for _, below in groupby(lines, lambda line: line.lane):
+        for number, line in enumerate(below):
+            if number == 0:
+                yield Text(f"  {visible(line.thread)}", "bold")
             bad = line.status in ERROR_STATUSES or line.status == OPEN
             text = f"{ms(line.inclusive_ns):>13}  {'  ' * line.depth}{names[line.name]}"
             yield Text(text + wording.tree_remarks(line), "red" if bad else "")

@@ -64,9 +64,7 @@ class Report:
 
 def make_report(trace: Trace, source: str, choice: Choice) -> Report:
     """Summarize a Trace and choose what to show of it."""
-    slowest_by: Literal["self", "inclusive"] = (
-        "inclusive" if choice.sort == "inclusive" else "self"
-    )
+    slowest_by: Literal["self", "inclusive"] = "inclusive" if choice.sort == "inclusive" else "self"
     summary = summarize(
         trace,
         slowest=SLOWEST if choice.top is None else choice.top,

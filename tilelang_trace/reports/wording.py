@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from tilelang_trace.analysis.runs import Failed, Run
-from tilelang_trace.analysis.summary import PassTotals
+from tilelang_trace.analysis.summary import OTHER, PassTotals
 from tilelang_trace.analysis.tree import Hidden, TreeLine
 from tilelang_trace.reports.report import Report
 from tilelang_trace.reports.text import duration, lines_of, ms, percent, plural, visible
@@ -104,12 +104,13 @@ def run_cells(run: Run) -> tuple[str, ...]:
     return ms(run.self_ns), ms(run.inclusive_ns), ms(run.start_ns)
 
 
-def run_place(run: Run, show: Show) -> str:
-    """Where a run stands, and how it ended if not well."""
+def run_place(report: Report, run: Run, show: Show) -> str:
+    """Where a run stands, and how it ended if not well; the thread only where there are several."""
+    several = len({other.thread for other in report.slowest}) > 1
     parts = [
         f"phase {show(run.phase)}" if run.phase else "",
         f"kernel {show(run.kernel)}" if run.kernel else "",
-        visible(run.thread) if run.thread else "",
+        visible(run.thread) if several else "",
         run.status if run.status != OK else "",
     ]
     return ", ".join(part for part in parts if part)
@@ -142,7 +143,7 @@ def failure_text(failed: Failed) -> list[str]:
 def tree_remarks(line: TreeLine) -> str:
     """What a line of the tree says after the name."""
     remarks = [
-        f"[{line.kind}]" if line.kind != PASS else "",
+        f"[{line.kind}]" if line.kind not in (PASS, OTHER) else "",
         line.status.upper() if line.status == FAILED else line.status * (line.status != OK),
         f"(+{hidden_text(line.hidden)})" if line.hidden.count else "",
     ]

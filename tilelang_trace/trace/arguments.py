@@ -1,8 +1,8 @@
 """The argument contract: every name that this project puts on a slice, in one table.
 
-Writers take the order of arguments from it, readers and the recorder the names, the documentation its rows.
-Readers of traces (SQL, `report`, `compare`) rely on the names, so a row is only ever added; `since` says with
-which `FORMAT_VERSION` it came.
+Writers take the order of arguments from it, readers and the recorder the names, the documentation
+its rows. Readers of traces (SQL, `report`, `compare`) rely on the names, so a row is only ever
+added; `since` says with which `FORMAT_VERSION` it came.
 """
 
 from __future__ import annotations
@@ -139,6 +139,8 @@ RANK = {argument.name: rank for rank, argument in enumerate(CONTRACT)}
 
 
 def kind_of(category: str) -> str | None:
-    """The kind of a slice with this category text (`pass`, `pass,error`), None for a foreign category."""
+    """The kind of a slice with this category text (`pass`, `pass,error`), None for a foreign
+    category.
+    """
     first = category.partition(",")[0]
     return first if first in KINDS else None

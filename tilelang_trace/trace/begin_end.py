@@ -8,8 +8,8 @@ from tilelang_trace.trace.build import TraceBuilder
 class OpenSlices:
     """The open slices of one lane, in a builder, while its begin and end events are read in order.
 
-    Times are made true on the way: an event is never earlier than the one before it, and a slice lasts at
-    least 1 ns, so that siblings that a coarse clock gave one time stay siblings.
+    Times are made true on the way: an event is never earlier than the one before it, and a slice
+    lasts at least 1 ns, so that siblings that a coarse clock gave one time stay siblings.
     """
 
     def __init__(self, builder: TraceBuilder, lane: int) -> None:

@@ -1,4 +1,6 @@
-"""How a Trace comes about: `assemble` sorts, nests and checks columns; `TraceBuilder` collects them row by row."""
+"""How a Trace comes about: `assemble` sorts, nests and checks columns; `TraceBuilder` collects them
+row by row.
+"""
 
 from __future__ import annotations
 
@@ -30,9 +32,15 @@ from tilelang_trace.trace.nesting import mend, nest
 
 
 def encodable(value: Json) -> Json:
-    """A JSON value whose texts are valid Unicode: lone surrogates, which no format can hold, become U+FFFD."""
+    """A JSON value whose texts are valid Unicode: lone surrogates, which no format can hold, become
+    U+FFFD.
+    """
     if isinstance(value, str):
-        return value if _is_utf8(value) else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return (
+            value
+            if _is_utf8(value)
+            else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        )
     if isinstance(value, dict):
         return {encodable(key): encodable(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -131,9 +139,7 @@ def _renumbered(columns: Iterable[Column], new_row: Ids) -> list[Column]:
     for column in columns:
         rows = new_row[column.rows]
         keep = rows >= 0
-        moved.append(
-            _sorted_column(replace(column, rows=rows[keep], values=column.values[keep]))
-        )
+        moved.append(_sorted_column(replace(column, rows=rows[keep], values=column.values[keep])))
     return moved
 
 
@@ -146,7 +152,9 @@ def _inverse(order: npt.NDArray[Any]) -> Ids:
 
 @dataclass
 class Parts:
-    """The columns that a Trace is assembled from, in any order; rows of `columns` are rows of `begin`."""
+    """The columns that a Trace is assembled from, in any order; rows of `columns` are rows of
+    `begin`.
+    """
 
     processes: Sequence[Process]
     threads: Sequence[Thread]
@@ -194,7 +202,9 @@ class Parts:
 
 
 def _mend_lanes(parts: Parts, lanes_to_mend: Iterable[int]) -> Parts:
-    """Parts whose named lanes nest, with the findings of what was mended and the lanes that this took."""
+    """Parts whose named lanes nest, with the findings of what was mended and the lanes that this
+    took.
+    """
     begin, end = parts.begin.copy(), parts.end.copy()
     sub_lane = np.zeros(len(begin), np.int32)
     extra: dict[int, int] = {}
@@ -232,7 +242,9 @@ def _mend_lanes(parts: Parts, lanes_to_mend: Iterable[int]) -> Parts:
 
 
 def _canonical(parts: Parts) -> tuple[npt.NDArray[Any], Ids, list[int]]:
-    """The rows in canonical order, their parents (as new rows), and the lanes whose slices don't nest."""
+    """The rows in canonical order, their parents (as new rows), and the lanes whose slices don't
+    nest.
+    """
     order = np.lexsort((-parts.end, parts.begin, parts.lane))
     begin, end, lane = parts.begin[order], parts.end[order], parts.lane[order]
     parent = np.full(len(order), -1, np.int32)
@@ -248,7 +260,9 @@ def _canonical(parts: Parts) -> tuple[npt.NDArray[Any], Ids, list[int]]:
 
 
 def assemble(parts: Parts) -> Trace:
-    """The Trace of these parts: rows sorted, parents found, invariants made true (each mend is a finding)."""
+    """The Trace of these parts: rows sorted, parents found, invariants made true (each mend is a
+    finding).
+    """
     order, parent, broken = _canonical(parts)
     if broken:
         parts = _mend_lanes(parts, broken)
@@ -303,7 +317,8 @@ def assemble(parts: Parts) -> Trace:
 class TraceBuilder:
     """Collects a Trace row by row; what readers, the pass-event log and tests use.
 
-    Slices may come in any order; of slices with equal times on one lane the first that came is the parent.
+    Slices may come in any order; of slices with equal times on one lane the first that came is the
+    parent.
     """
 
     def __init__(self) -> None:
@@ -350,7 +365,7 @@ class TraceBuilder:
         category: str,
         arguments: Mapping[str, Json] | None = None,
     ) -> int:
-        """Add a slice (times in ns); returns its row in this builder. `ends[row]` may be set later."""
+        """Add a slice (times in ns); returns its row here. `ends[row]` may be set later."""
         row = len(self.begins)
         self.begins.append(begin)
         self.ends.append(end)
@@ -398,9 +413,7 @@ class TraceBuilder:
                 np.array(self.categories, np.int32),
                 np.array(self.slice_lanes, np.int32),
                 self.arguments.columns(),
-                Instants(
-                    instants[:, 0], *(instants[:, k].astype(np.int32) for k in (1, 2, 3))
-                ),
+                Instants(instants[:, 0], *(instants[:, k].astype(np.int32) for k in (1, 2, 3))),
                 self._instant_arguments.columns(),
                 self.counter_tracks,
                 Counters(

@@ -1,4 +1,6 @@
-"""The failures of a Trace, as the row "Failures" shows them: derived when writing, dropped when reading."""
+"""The failures of a Trace, as the row "Failures" shows them: derived when writing, dropped when
+reading.
+"""
 
 from __future__ import annotations
 

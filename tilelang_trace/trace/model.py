@@ -1,7 +1,7 @@
 """What a Trace is: processes, threads, lanes, and columns of slices with their arguments.
 
-A Trace never changes. It is made by `build.assemble` (or `build.TraceBuilder`, which readers use), where its
-invariants are made true:
+A Trace never changes. It is made by `build.assemble` (or `build.TraceBuilder`, which readers use),
+where its invariants are made true:
 
 - times are integer nanoseconds of one monotonic clock; a slice lasts at least 1 ns;
 - the slices of a lane nest or are disjoint, and a child lies within its parent;
@@ -28,7 +28,7 @@ Json: TypeAlias = Any
 
 @dataclass(frozen=True)
 class Process:
-    """A process. Its id is its place in `Trace.processes`; the real pid, if known, is an attribute."""
+    """A process. Its id is its place in `Trace.processes`; the real pid is an attribute."""
 
     name: str
     pid: int | None = None
@@ -47,8 +47,8 @@ class Thread:
 class Lane:
     """A row of slices that nest or are disjoint.
 
-    A thread has one lane, and more where its slices overlap. A lane without a thread is a row of its own,
-    below a process or, without one, at the top.
+    A thread has one lane, and more where its slices overlap. A lane without a thread is a row of
+    its own, below a process or, without one, at the top.
     """
 
     thread: int | None = None
@@ -83,7 +83,7 @@ class Finding:
 
 @dataclass(frozen=True, eq=False)
 class Slices:
-    """The columns of the slices; all have one entry a slice. `name` and `category` are string ids."""
+    """The columns of the slices, one entry a slice. `name` and `category` are string ids."""
 
     begin: Ints
     end: Ints
@@ -143,7 +143,8 @@ class Column:
 
 
 class Arguments:
-    """Typed columns of arguments of one table; a name may have columns of several types, a row only one of them.
+    """Typed columns of arguments of one table; a name may have columns of several types, a row only
+    one of them.
 
     Sparse: a column lists the rows that bear it, so that rare arguments cost nothing on other rows.
     """
@@ -176,7 +177,7 @@ class Arguments:
         return found
 
     def strings(self, name: str, count: int) -> Ids:
-        """The string ids of an argument on rows 0 to `count`, -1 where it is absent or no string."""
+        """The string ids of an argument on `count` rows, -1 where it is absent or no string."""
         ids = np.full(count, -1, np.int32)
         for column in self.named(name):
             if column.type == "string":
@@ -202,8 +203,8 @@ class Arguments:
 class Trace:
     """One compile, or several: who ran (processes, threads, lanes) and what ran when (slices).
 
-    Two Traces are equal when they say the same; findings, which tell of the file they were read from, don't
-    count.
+    Two Traces are equal when they say the same; findings, which tell of the file they were read
+    from, don't count.
     """
 
     processes: tuple[Process, ...]

@@ -1,7 +1,7 @@
 """Which slice encloses which: parents from times, and the mending of lanes whose slices don't nest.
 
-`nest` is a few NumPy operations and takes every well-formed lane; `mend` walks one lane slice by slice and is
-called only for lanes that break the rules (files of other tools).
+`nest` is a few NumPy operations and takes every well-formed lane; `mend` walks one lane slice by
+slice and is called only for lanes that break the rules (files of other tools).
 """
 
 from __future__ import annotations
@@ -13,14 +13,17 @@ import numpy as np
 from tilelang_trace.trace.model import Ids, Ints
 
 ROUNDING_NS = 1000
-"""A child that sticks out of its parent by no more than this was rounded to microseconds, and is cut to fit."""
+"""A child that sticks out of its parent by no more than this was rounded to microseconds, and is
+cut to fit.
+"""
 
 
 def nest(begin: Ints, end: Ints) -> Ids | None:
-    """Parents of the slices of one lane, sorted by begin and then the longer first; None if they don't nest.
+    """Parents of the slices of one lane, sorted by begin and then the longer first; None if they
+    don't nest.
 
-    A slice's depth is the number of earlier slices less those that ended before it began. If the slices
-    nest, its parent is the last one before it that is one level higher.
+    A slice's depth is the number of earlier slices less those that ended before it began. If the
+    slices nest, its parent is the last one before it that is one level higher.
     """
     count = len(begin)
     if np.any(end <= begin):
@@ -39,7 +42,7 @@ def nest(begin: Ints, end: Ints) -> Ids | None:
 
 @dataclass(frozen=True)
 class Mended:
-    """One lane made well-formed: per slice new times and the number of its lane (0 is the old one)."""
+    """One lane made well-formed: per slice its new times and its lane (0 is the old one)."""
 
     begin: Ints
     end: Ints
@@ -56,7 +59,9 @@ class _Open:
 
 
 def _mending_order(begin: Ints, end: Ints) -> list[int]:
-    """By begin; of equal ones the empty slices that the file has first, then the longer, then the other empty ones."""
+    """By begin; of equal ones the empty slices that the file has first, then the longer, then the
+    other empty ones.
+    """
     empty = end <= begin
     first_full: dict[int, int] = {}
     for i in np.flatnonzero(~empty).tolist():
@@ -74,8 +79,8 @@ def _mending_order(begin: Ints, end: Ints) -> list[int]:
 def mend(begin: Ints, end: Ints) -> Mended:
     """Make the slices of one lane, given in the file's order, nest or be disjoint.
 
-    Empty slices get 1 ns, and what would start inside them starts after them; a child that is too long by a
-    rounding is cut to its parent; what truly overlaps moves to a further lane.
+    Empty slices get 1 ns, and what would start inside them starts after them; a child that is too
+    long by a rounding is cut to its parent; what truly overlaps moves to a further lane.
     """
     begins, ends = begin.copy(), end.copy()
     lanes = np.zeros(len(begin), np.int32)
@@ -88,7 +93,8 @@ def mend(begin: Ints, end: Ints) -> Mended:
             mends.append((i, "negative-duration", f"lasted {stop - start} ns, given 1 ns"))
         elif stop == start:
             mends.append((i, "empty-slice", "lasted 0 ns, given 1 ns"))
-        for number, stack in enumerate(stacks):
+        number = 0
+        for number, stack in enumerate(stacks):  # noqa: B007 - the lane that the loop stops at
             at, until = start, max(stop, start + 1)
             while stack and (stack[-1].end <= at or stack[-1].spread):
                 at = max(at, stack.pop().end)

@@ -1,4 +1,6 @@
-"""Phase slices, which are derived and never recorded: runs of outermost passes of one context with one label."""
+"""Phase slices, which are derived and never recorded: runs of outermost passes of one context with
+one label.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +23,11 @@ from tilelang_trace.trace.model import Json, Trace
 
 
 def with_phases(trace: Trace) -> Trace:
-    """The Trace with a phase slice around each run of outermost passes; those that it has already stay.
+    """The Trace with a phase slice around each run of outermost passes; those that it has already
+    stay.
 
-    A run is broken by another label, by a pass without one, and by another context beside it. A phase has the
-    name of the label, begins with its first pass and ends with its last one.
+    A run is broken by another label, by a pass without one, and by another context beside it. A
+    phase has the name of the label, begins with its first pass and ends with its last one.
     """
     runs = _runs(trace)
     if not runs:
@@ -46,7 +49,7 @@ def with_phases(trace: Trace) -> Trace:
     last_rows = np.array([last for _, last in runs], np.int64)
     category = strings.id(PHASE)
     parts = Parts.of(trace)
-    # The phases stand first, so that one that lasts as long as its only pass becomes the pass's parent.
+    # The phases stand first: one that lasts as long as its only pass becomes the pass's parent.
     return assemble(
         replace(
             parts,
