@@ -22,7 +22,7 @@ def kernel_label(mod: Any) -> str:
         if not ranked:
             return ""
         name = min(ranked)[-1]
-    except Exception:
+    except Exception:  # a label is never worth a failed compile
         return ""
     return f"{name} +{len(ranked) - 1} more" if len(ranked) > 1 else name
 

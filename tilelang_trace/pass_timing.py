@@ -101,7 +101,8 @@ class TileLangPassTimingInstrument:
 
         `context` says what was compiled and stands in the first line.
         """
-        return _render(self._observer.latest(), self.threshold_ms, context)
+        run = self._observer.latest()
+        return render_report(run.complete, run.incomplete, run.failures, self.threshold_ms, context)
 
     def print_report(self, context: str | None = None) -> None:
         """Log the report as one message of level INFO."""
@@ -268,34 +269,45 @@ def _first_line(error: BaseException | None) -> str:
         return "the reason is not known"
     try:
         lines = str(error).splitlines()
-    except Exception:
+    except Exception:  # the text is made by code of others
         lines = []
     return ": ".join([type(error).__name__, *lines[:1]])
 
 
-def _render(run: _Run, threshold_ms: float, context: str | None) -> str:
+def render_report(
+    complete: Sequence[PassTimingRecord],
+    incomplete: Sequence[PassTimingRecord],
+    failures: Sequence[str],
+    threshold_ms: float = 0.0,
+    context: str | None = None,
+) -> str:
+    """The report of these passes as text, wherever they were measured.
+
+    `failures` are lines that say what went wrong, for above the tables. For the rest see
+    `TileLangPassTimingInstrument.report`, which gives such a report of its own passes.
+    """
     # An incomplete pass is what the report is read for after a failure: no threshold hides it.
-    incomplete = {record.sequence for record in run.incomplete}
-    records = sorted([*run.complete, *run.incomplete], key=_by_sequence)
+    unfinished = {record.sequence for record in incomplete}
+    records = sorted([*complete, *incomplete], key=_by_sequence)
     shown = [
         record
         for record in records
-        if record.sequence in incomplete or record.duration_s * 1e3 >= threshold_ms
+        if record.sequence in unfinished or record.duration_s * 1e3 >= threshold_ms
     ]
     slowest = sorted(shown, key=lambda record: -record.self_duration_s)[:_SLOWEST]
 
-    lines = [_title(run, records, context), *run.failures]
+    lines = [_title(records, len(incomplete), context), *failures]
     if shown:
         lines += ["", f"Slowest {len(slowest)} by self time", _HEADER]
-        lines += [_row(record, incomplete) for record in slowest]
+        lines += [_row(record, unfinished) for record in slowest]
         lines += ["", "All passes, in the order in which they began", _HEADER]
-        lines += [_row(record, incomplete, indent=2 * record.depth) for record in shown]
+        lines += [_row(record, unfinished, indent=2 * record.depth) for record in shown]
     if hidden := len(records) - len(shown):
         lines += ["", f"{_passes(hidden)} under {threshold_ms:g} ms not shown"]
     return "\n".join(lines)
 
 
-def _title(run: _Run, records: list[PassTimingRecord], context: str | None) -> str:
+def _title(records: list[PassTimingRecord], incomplete: int, context: str | None) -> str:
     kernels = ", ".join(dict.fromkeys(record.kernel for record in records if record.kernel))
     parts = [
         "Pass timing",
@@ -306,8 +318,8 @@ def _title(run: _Run, records: list[PassTimingRecord], context: str | None) -> s
     if records:
         outermost_s = sum(record.duration_s for record in records if record.depth == 0)
         parts.append(f" in {outermost_s * 1e3:.3f} ms")
-    if run.incomplete:
-        parts.append(f", {len(run.incomplete)} incomplete")
+    if incomplete:
+        parts.append(f", {incomplete} incomplete")
     return "".join(parts)
 
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from tilelang_trace.trace.arguments import COMPILE, CONTEXT, OK, PHASE, kind_of
+from tilelang_trace.trace.arguments import COMPILE, CONTEXT, KINDS, OK, PHASE
 from tilelang_trace.trace.failures import failures
-from tilelang_trace.trace.model import Ints, Json, Trace
+from tilelang_trace.trace.model import Ids, Ints, Json, Trace
 
 RunOrder: TypeAlias = Literal["self", "inclusive"]
+
+_NOT_IN_PATH = (KINDS.index(COMPILE), KINDS.index(CONTEXT))
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ class Failed:
 
     name: str
     path: tuple[str, ...]
-    """Names of the phases, passes and others around it, outermost first; compile and context are left out."""
+    """Names of the phases, passes and others around it, outermost first, without compile and context."""
     type: str
     """Type of the exception, or the name of the signal."""
     cause: str
@@ -52,94 +54,98 @@ class Failed:
     inclusive_ns: int
 
 
+class Places:
+    """Tells of single slices of a Trace where they stand."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+        count = len(trace.slices)
+        self._status = trace.arguments.strings("status", count)
+        self._kernel = trace.arguments.strings("kernel", count)
+        self._phase = trace.arguments.strings("phase", count)
+        self.kinds = trace.kinds()
+        is_phase = self.kinds == KINDS.index(PHASE)
+        self._phase[is_phase] = trace.slices.name[is_phase]
+
+    def status(self, row: int) -> str:
+        """The status of a slice; those of other tools are all `ok`."""
+        status = int(self._status[row])
+        return self._trace.strings[status] if status >= 0 else OK
+
+    def phase(self, row: int) -> str:
+        """The phase of a slice: its own label, else that of what encloses it; empty if there is none."""
+        return self._nearest(self._phase, row)
+
+    def kernel(self, row: int) -> str:
+        """The label of the kernel that a slice worked on; empty if nothing tells."""
+        of_trace = self._trace.metadata.get("kernel")
+        return self._nearest(self._kernel, row) or (of_trace if isinstance(of_trace, str) else "")
+
+    def thread(self, lane: int) -> str:
+        """The thread of a lane, with its process, and the lane's own name where it has one."""
+        row = self._trace.lanes[lane]
+        if row.thread is None:
+            return row.name
+        thread = self._trace.threads[row.thread]
+        name = f"{self._trace.processes[thread.process].name} / {thread.name}"
+        return f"{name} ({row.name})" if row.name not in ("", thread.name) else name
+
+    def enclosing(self, row: int) -> Iterator[int]:
+        """The rows of the slices around this one, innermost first."""
+        while (row := int(self._trace.slices.parent[row])) >= 0:
+            yield row
+
+    def _nearest(self, labels: Ids, row: int) -> str:
+        while row >= 0:
+            if (label := int(labels[row])) >= 0:
+                return self._trace.strings[label]
+            row = int(self._trace.slices.parent[row])
+        return ""
+
+
 def describe(
-    trace: Trace, rows: npt.NDArray[np.int64], self_ns: Ints, origin: int
+    trace: Trace, places: Places, rows: npt.NDArray[np.int64], self_ns: Ints, origin: int
 ) -> tuple[Run, ...]:
     """These slices as runs; times count from `origin`."""
+    slices = trace.slices
     return tuple(
         Run(
             name=trace.name(row),
-            start_ns=int(trace.slices.begin[row]) - origin,
-            inclusive_ns=_duration(trace, row),
+            start_ns=int(slices.begin[row]) - origin,
+            inclusive_ns=int(slices.end[row] - slices.begin[row]),
             self_ns=int(self_ns[row]),
-            status=str(trace.arguments.of(row).get("status", OK)),
-            thread=thread_of(trace, int(trace.slices.lane[row])),
-            phase=phase_of(trace, row),
-            kernel=kernel_of(trace, row),
+            status=places.status(row),
+            thread=places.thread(int(slices.lane[row])),
+            phase=places.phase(row),
+            kernel=places.kernel(row),
         )
         for row in rows.tolist()
     )
 
 
-def failed_runs(trace: Trace) -> tuple[Failed, ...]:
+def failed_runs(trace: Trace, places: Places) -> tuple[Failed, ...]:
     """The failures of a Trace, by time."""
-    found = []
-    for failure in failures(trace):
-        row = failure.row
-        error = trace.arguments.of(row).get("error")
-        error = error if isinstance(error, dict) else {}
-        around = [
-            above
-            for above in reversed(enclosing(trace, row))
-            if kind_of(trace.category(above)) not in (COMPILE, CONTEXT)
-        ]
-        found.append(
-            Failed(
-                name=trace.name(row),
-                path=tuple(trace.name(above) for above in around),
-                type=_text(error, "type"),
-                cause=_text(error, "cause"),
-                message=_text(error, "message"),
-                detail=_text(error, "detail"),
-                phase=phase_of(trace, row),
-                kernel=kernel_of(trace, row),
-                inclusive_ns=_duration(trace, row),
-            )
-        )
-    return tuple(found)
+    errors = trace.arguments.values("error")
+    return tuple(
+        _failed(trace, places, failure.row, errors.get(failure.row)) for failure in failures(trace)
+    )
 
 
-def enclosing(trace: Trace, row: int) -> list[int]:
-    """The rows of the slices around this one, innermost first."""
-    found = []
-    while (row := int(trace.slices.parent[row])) >= 0:
-        found.append(row)
-    return found
-
-
-def phase_of(trace: Trace, row: int) -> str:
-    """The phase of a slice: its own label, else that of what encloses it; empty if there is none."""
-    for near in (row, *enclosing(trace, row)):
-        if kind_of(trace.category(near)) == PHASE:
-            return trace.name(near)
-        label = trace.arguments.of(near).get("phase")
-        if isinstance(label, str):
-            return label
-    return ""
-
-
-def kernel_of(trace: Trace, row: int) -> str:
-    """The label of the kernel that a slice worked on; empty if nothing tells."""
-    for near in (row, *enclosing(trace, row)):
-        label = trace.arguments.of(near).get("kernel")
-        if isinstance(label, str):
-            return label
-    label = trace.metadata.get("kernel")
-    return label if isinstance(label, str) else ""
-
-
-def thread_of(trace: Trace, lane: int) -> str:
-    """The thread of a lane, with its process, and the lane's own name where it has one."""
-    row = trace.lanes[lane]
-    if row.thread is None:
-        return row.name
-    thread = trace.threads[row.thread]
-    name = f"{trace.processes[thread.process].name} / {thread.name}"
-    return f"{name} ({row.name})" if row.name not in ("", thread.name) else name
-
-
-def _duration(trace: Trace, row: int) -> int:
-    return int(trace.slices.end[row] - trace.slices.begin[row])
+def _failed(trace: Trace, places: Places, row: int, error: Json) -> Failed:
+    # In a file of another tool, `error` may be anything.
+    error = error if isinstance(error, dict) else {}
+    around = [above for above in places.enclosing(row) if places.kinds[above] not in _NOT_IN_PATH]
+    return Failed(
+        name=trace.name(row),
+        path=tuple(trace.name(above) for above in reversed(around)),
+        type=_text(error, "type"),
+        cause=_text(error, "cause"),
+        message=_text(error, "message"),
+        detail=_text(error, "detail"),
+        phase=places.phase(row),
+        kernel=places.kernel(row),
+        inclusive_ns=int(trace.slices.end[row] - trace.slices.begin[row]),
+    )
 
 
 def _text(error: Mapping[str, Json], key: str) -> str:

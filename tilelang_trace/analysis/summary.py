@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tilelang_trace.analysis.ancestry import nearest_above, outermost_of_name, sum_by, time_below
-from tilelang_trace.analysis.runs import Failed, Run, RunOrder, describe, failed_runs
+from tilelang_trace.analysis.runs import Failed, Places, Run, RunOrder, describe, failed_runs
 from tilelang_trace.trace.arguments import FAILED, INCOMPLETE, KINDS, OPEN, PASS
 from tilelang_trace.trace.model import Finding, Ids, Ints, Json, Mask, Trace
 
@@ -98,7 +98,8 @@ def summarize(trace: Trace, *, slowest: int = 10, slowest_by: RunOrder = "self")
     """The totals of a Trace and its `slowest` slowest runs, by self or inclusive time."""
     slices, duration = trace.slices, trace.slices.duration
     counted = on_threads(trace)
-    kinds = trace.kinds()
+    places = Places(trace)
+    kinds = places.kinds
     measured, of_all_categories = _measured(kinds, counted)
     above = nearest_above(slices.parent, measured)
     # Of slices that are measured, this is the self time; elsewhere it has no meaning.
@@ -123,9 +124,9 @@ def summarize(trace: Trace, *, slowest: int = 10, slowest_by: RunOrder = "self")
         between_by_kind=between,
         passes=_totals(trace, measured, self_ns, total, status),
         of_all_categories=of_all_categories,
-        slowest=describe(trace, chosen, self_ns, origin),
-        running=describe(trace, np.flatnonzero(innermost), self_ns, origin),
-        failures=failed_runs(trace),
+        slowest=describe(trace, places, chosen, self_ns, origin),
+        running=describe(trace, places, np.flatnonzero(innermost), self_ns, origin),
+        failures=failed_runs(trace, places),
         failed=int(status.failed.sum()),
         incomplete=int(status.incomplete.sum()),
         open=int(status.open.sum()),
@@ -191,7 +192,8 @@ def _totals(
     of_name[rows] = name_of_row
 
     def count(mask: Mask) -> list[int]:
-        return np.bincount(of_name[rows[mask[rows]]], minlength=len(names)).tolist()
+        counts: list[int] = np.bincount(of_name[rows[mask[rows]]], minlength=len(names)).tolist()
+        return counts
 
     columns = zip(
         (trace.strings[i] for i in names.tolist()),

@@ -8,13 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tilelang_trace.analysis.ancestry import nearest_above, sum_by
-from tilelang_trace.analysis.runs import thread_of
+from tilelang_trace.analysis.runs import Places
 from tilelang_trace.analysis.summary import OTHER, on_threads
-from tilelang_trace.trace.arguments import OK, kind_of
+from tilelang_trace.trace.arguments import KINDS
 from tilelang_trace.trace.model import Trace
 
-LINES = 200
-"""Lines of a tree when nobody says how short a slice must be to be hidden."""
+LONGEST = 200
+"""So many slices a tree shows when nobody says how short a slice must be to be hidden."""
 
 
 @dataclass(frozen=True)
@@ -49,18 +49,22 @@ class Tree:
     """The lines of all threads, and what they leave out."""
 
     lines: tuple[TreeLine, ...]
-    min_ns: int
-    """Slices shorter than this are hidden."""
+    min_ns: int | None
+    """Slices shorter than this are hidden; None if all but the `LONGEST` ones are."""
     hidden: Hidden
 
 
 def tree(trace: Trace, min_ns: int | None = None) -> Tree:
-    """The tree of the slices on threads that last at least `min_ns`; of the `LINES` longest ones by default."""
+    """The tree of the slices on threads that last at least `min_ns`; by default of the `LONGEST` ones."""
     slices, duration = trace.slices, trace.slices.duration
     counted = on_threads(trace)
     if min_ns is None:
-        min_ns = _min_ns_for(duration[counted], LINES)
-    shown = counted & (duration >= min_ns)
+        # Of equal times the first: a slice as long as its parent stands after it.
+        shown = np.zeros(len(slices), np.bool_)
+        rows = np.flatnonzero(counted)
+        shown[rows[np.argsort(-duration[rows], kind="stable")[:LONGEST]]] = True
+    else:
+        shown = counted & (duration >= min_ns)
     short = counted & ~shown
     # A slice is no shorter than those in it: what is shown is a tree, what is hidden are whole branches.
     above = nearest_above(slices.parent, shown)
@@ -69,7 +73,7 @@ def tree(trace: Trace, min_ns: int | None = None) -> Tree:
     hidden_ns = sum_by(above[branch] + 1, duration[branch], len(slices) + 1)
 
     origin = int(slices.begin[counted].min()) if counted.any() else 0
-    statuses = trace.arguments.values("status")
+    places = Places(trace)
     depth: dict[int, int] = {}
     lines = []
     for row in np.flatnonzero(shown).tolist():
@@ -78,21 +82,13 @@ def tree(trace: Trace, min_ns: int | None = None) -> Tree:
             TreeLine(
                 depth=depth[row],
                 name=trace.name(row),
-                kind=kind_of(trace.category(row)) or OTHER,
+                kind=KINDS[places.kinds[row]] if places.kinds[row] >= 0 else OTHER,
                 start_ns=int(slices.begin[row]) - origin,
                 inclusive_ns=int(duration[row]),
-                status=str(statuses.get(row, OK)),
+                status=places.status(row),
                 lane=int(slices.lane[row]),
-                thread=thread_of(trace, int(slices.lane[row])),
+                thread=places.thread(int(slices.lane[row])),
                 hidden=Hidden(int(hidden_count[row + 1]), int(hidden_ns[row + 1])),
             )
         )
     return Tree(tuple(lines), min_ns, Hidden(int(short.sum()), int(duration[branch].sum())))
-
-
-def _min_ns_for(durations: npt.NDArray[np.int64], lines: int) -> int:
-    """The least time that at most so many slices reach; 0 if there are no more than that."""
-    if len(durations) <= lines:
-        return 0
-    longest_hidden = len(durations) - lines - 1
-    return int(np.partition(durations, longest_hidden)[longest_hidden]) + 1

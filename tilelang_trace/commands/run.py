@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 from tilelang_trace.errors import UserError
+from tilelang_trace.trace.model import Trace
 
 NAME = "run"
 HELP = "Run a Python script, unchanged, and write the trace of every TVM pass in it."
@@ -44,7 +45,6 @@ def run(options: argparse.Namespace) -> int:
     from tilelang_trace.formats import files
     from tilelang_trace.recording import launcher
     from tilelang_trace.recording.folder import JournalFolder
-    from tilelang_trace.recording.profile import pass_profile
 
     command = options.command[1:] if options.command[:1] == ["--"] else options.command
     if not command:
@@ -67,9 +67,24 @@ def run(options: argparse.Namespace) -> int:
     except UserError as error:
         raise UserError(f"{error}; what was recorded is in {journals.path}") from None
     shown = output if journals.output == Path(os.path.abspath(output)) else journals.output
-    profile = pass_profile(trace, os.environ)
-    if profile:
-        print(profile, file=sys.stderr)
+    _print_pass_profile(trace)
     print(f"tilelang-trace: wrote {shown}: {launcher.outcome(trace)}", file=sys.stderr)
     print("tilelang-trace: to see it, drag the file into https://ui.perfetto.dev", file=sys.stderr)
     return code
+
+
+def _print_pass_profile(trace: Trace) -> None:
+    """What TILELANG_PASS_PROFILE=1 asks for, unless TileLang was there, which prints it itself."""
+    if os.environ.get("TILELANG_PASS_PROFILE") != "1":
+        return
+    if "tilelang" in trace.metadata.get("versions", {}):
+        return
+    from tilelang_trace.reports import pass_profile
+
+    threshold = os.environ.get("TILELANG_PASS_PROFILE_THRESHOLD_MS", "0")
+    try:
+        text = pass_profile.render(trace, float(threshold))
+    except ValueError:
+        text = f"TILELANG_PASS_PROFILE_THRESHOLD_MS is no number of milliseconds: {threshold!r}"
+    if text:
+        print(text, file=sys.stderr)

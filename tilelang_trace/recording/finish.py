@@ -131,12 +131,14 @@ def _settle(
         if closing.get("how") == "trouble":
             reasons.append(f"recording stopped: {closing.get('why')}")
     elif not alive:
-        if end is not None and end.pid == pid:
+        known_end = end is not None and end.pid == pid
+        if end is not None and known_end:
             last, error = max(last, end.time_ns), end.error()
         else:
             error = error_argument("", "unknown", "the process ended while this was running")
-        if reading.unfinished:
-            reasons.append(f"process {pid} ended in the middle of a pass or PassContext")
+        # A process may leave by os._exit, which lets nothing be written: no harm if all had ended.
+        if reading.unfinished or not known_end:
+            reasons.append(f"the recording of process {pid} was not ended")
 
     for rows in reading.unfinished.values():
         innermost = rows[-1]

@@ -151,7 +151,8 @@ class Recording:
         try:
             journal.append(metadata_packet(1, now, folder.END, end))
         except OSError as error:
-            say(f"the end of the recording can't be written: {error}")
+            if how != "trouble":  # else it has been said already
+                say(f"the end of the recording can't be written: {error}")
         journal.close()
 
     def _new_sink(self) -> ThreadSink:

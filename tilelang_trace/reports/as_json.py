@@ -22,7 +22,8 @@
                     "inclusive_ns"}],
       "tree": {"min_ns", "hidden": {"count", "ns"},
                "lines": [{"depth", "name", "kind", "start_ns", "inclusive_ns", "status", "lane",
-                          "thread", "hidden": {"count", "ns"}}]},             shorter slices than min_ns are hidden
+                          "thread", "hidden": {"count", "ns"}}]},             hidden: shorter than min_ns, or
+                                                                    if that is null, not among the longest
       "findings": [{"place", "rule", "done"}]                       what was mended when reading the file
     }
 

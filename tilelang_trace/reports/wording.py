@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tilelang_trace.analysis.runs import Failed, Run
 from tilelang_trace.analysis.summary import OTHER, PassTotals
-from tilelang_trace.analysis.tree import Hidden, TreeLine
+from tilelang_trace.analysis.tree import LONGEST, Hidden, TreeLine
 from tilelang_trace.reports.report import Report
 from tilelang_trace.reports.text import duration, lines_of, ms, percent, plural, visible
 from tilelang_trace.trace.arguments import FAILED, OK, PASS
@@ -160,4 +160,5 @@ def tree_note(report: Report) -> str:
     tree = report.tree
     if not tree.hidden.count:
         return ""
-    return f"{hidden_text(tree.hidden)}: shorter than {ms(tree.min_ns)} ms (--min-ms 0 shows all)"
+    shown = f"the {LONGEST} longest" if tree.min_ns is None else f"from {ms(tree.min_ns)} ms"
+    return f"{hidden_text(tree.hidden)}; shown: {shown} (--min-ms 0 shows all)"

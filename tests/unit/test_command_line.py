@@ -1,0 +1,112 @@
+"""The command line as a whole: what is imported, what is said, which exit code."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tilelang_trace.commands import main
+
+LOG = (
+    b'{"pass_events": 1, "metadata": {}}\n'
+    b'{"name": "lower", "sequence": 0, "depth": 0, "start_ns": 0, "end_ns": 1000}\n'
+)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    path = tmp_path / "x.events.jsonl"
+    path.write_bytes(LOG)
+    return path
+
+
+def loaded_after(statement: str) -> set[str]:
+    """The modules that a fresh Python has loaded after a statement."""
+    program = f"import sys\n{statement}\nprint(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    return set(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import tilelang_trace",
+        "import tilelang_trace.events",
+        "import tilelang_trace.pass_timing",
+        "from tilelang_trace import record, TraceInstrument, read, write, Trace, summarize",
+        "from tilelang_trace.commands import main; main(['report', '{log}', '--format', 'json'])",
+        "from tilelang_trace.commands import main; main(['convert', '{log}', '-o', '{log}.json'])",
+    ],
+)
+def test_what_records_nothing_does_not_import_tvm(statement: str, log: Path) -> None:
+    loaded = loaded_after(statement.format(log=log))
+    assert not {"tvm", "tilelang", "tvm_ffi"} & loaded
+
+
+def test_importing_the_package_imports_no_dependency() -> None:
+    loaded = loaded_after("import tilelang_trace")
+    assert not {"numpy", "orjson", "perfetto", "rich", "google.protobuf"} & loaded
+
+
+def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(["--help"])
+    assert stop.value.code == 0
+    shown = capsys.readouterr().out
+    assert all(name in shown for name in ("run", "report", "convert"))
+
+
+@pytest.mark.parametrize("name", ["out.pftrace", "out.json", "out.pftrace.gz", "out.json.gz"])
+def test_convert_goes_there_and_back(
+    log: Path, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    back = tmp_path / "back.events.jsonl"
+    assert main(["convert", str(log), "-o", str(tmp_path / name)]) == 0
+    assert main(["convert", str(tmp_path / name), "-o", str(back)]) == 0
+    assert capsys.readouterr() == ("", "")
+    header, line = back.read_text().splitlines()
+    assert header == '{"pass_events":1,"metadata":{}}'
+    assert '"name":"lower"' in line
+    assert '"start_ns":0,"end_ns":1000' in line
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "the file is empty"),
+        (b"hello world", "neither a Perfetto trace, Chrome JSON nor a pass-event log"),
+        (b'{"traceEvents": [\n{"ph": "X",,}]}', "line 2"),
+        (b'{"pass_events": 1}\n{"name": "x"}\n', "line 2: the pass has no 'sequence'"),
+        (b"\x1f\x8b\x08\x00cut", "damaged gzip"),
+    ],
+)
+@pytest.mark.parametrize("command", ["convert", "report"])
+def test_bad_input_is_one_line_and_exit_code_2(
+    tmp_path: Path, content: bytes, said: str, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bad = tmp_path / "bad"
+    bad.write_bytes(content)
+    output = ["-o", str(tmp_path / "out.json")] if command == "convert" else []
+    assert main([command, str(bad), *output]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert len(err.splitlines()) == 1
+    assert str(bad) in err
+    assert said in err
+    assert [p.name for p in tmp_path.iterdir()] == ["bad"]
+
+
+def test_convert_says_what_was_mended(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    overlapping = tmp_path / "overlap.json"
+    overlapping.write_text(
+        '[{"name": "a", "ph": "X", "ts": 0, "dur": 100, "pid": 1, "tid": 1},\n'
+        '{"name": "b", "ph": "X", "ts": 80, "dur": 60, "pid": 1, "tid": 1}]'
+    )
+    assert main(["convert", str(overlapping), "-o", str(tmp_path / "out.json")]) == 0
+    said = capsys.readouterr().err
+    assert "1 places mended, the first: event 2: overlap: moved to lane 2" in said

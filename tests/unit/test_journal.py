@@ -1,0 +1,86 @@
+"""The journal: whole packets in a file that grows, readable at every moment and after every death."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from tilelang_trace.formats.packets import PacketSequence, track_packet
+from tilelang_trace.formats.pftrace_reader import read
+from tilelang_trace.recording.journal import BLOCK_BYTES, Journal, is_alive
+
+
+def write_passes(journal: Journal, count: int, name: str = "p") -> None:
+    """`count` slices of 1 ns on one thread."""
+    packets = PacketSequence(2, 7)
+    journal.append(track_packet(2, 7, thread=(1, 1, "main")))
+    journal.append(packets.first())
+    for time in range(count):
+        journal.append(
+            packets.begin(10 + 2 * time, f"{name}{time % 3}", "pass", {"sequence": time})
+        )
+        journal.append(packets.end(11 + 2 * time))
+
+
+def test_what_was_appended_is_in_the_file_while_the_journal_is_open(tmp_path: Path) -> None:
+    journal = Journal(tmp_path)
+    write_passes(journal, 5)
+    data = journal.path.read_bytes()
+    assert len(data) == BLOCK_BYTES
+    trace = read(data).build()
+    assert [trace.name(row) for row in range(5)] == ["p0", "p1", "p2", "p0", "p1"]
+    assert not trace.findings
+    journal.close()
+
+
+def test_packets_lie_across_blocks(tmp_path: Path) -> None:
+    journal = Journal(tmp_path)
+    write_passes(journal, 40_000)
+    journal.append(track_packet(2, 8, name="x" * (2 * BLOCK_BYTES + 5)))
+    journal.close()
+    data = journal.path.read_bytes()
+    assert len(data) > 3 * BLOCK_BYTES
+    assert len(data) % BLOCK_BYTES, "closing cuts the zeros off"
+    trace = read(data).build()
+    assert trace.slices.begin.tolist() == list(range(10, 80_010, 2))
+    assert not trace.findings
+
+
+def test_the_lock_says_whether_the_writer_lives(tmp_path: Path) -> None:
+    journal = Journal(tmp_path)
+    assert is_alive(journal.path)
+    journal.close()
+    assert not is_alive(journal.path)
+
+
+def test_a_killed_process_leaves_all_that_it_appended(tmp_path: Path) -> None:
+    program = (
+        "import sys, os, signal; from pathlib import Path; sys.path.insert(0, os.getcwd())\n"
+        "from tests.unit.test_journal import write_passes, Journal\n"
+        "write_passes(Journal(Path(sys.argv[1])), 30_000)\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    killed = subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    (path,) = tmp_path.iterdir()
+    assert not is_alive(path)
+    trace = read(path.read_bytes()).build()
+    assert len(trace.slices) == 30_000
+    assert not trace.findings
+
+
+def test_after_a_fork_only_the_parent_writes_its_file(tmp_path: Path) -> None:
+    journal = Journal(tmp_path)
+    write_passes(journal, 3)
+    child = os.fork()
+    if not child:
+        journal.abandon()
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert is_alive(journal.path)
+    journal.append(track_packet(2, 9, name="after"))
+    journal.close()
+    assert len(read(journal.path.read_bytes()).build().slices) == 3

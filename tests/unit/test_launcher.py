@@ -1,0 +1,201 @@
+"""`tilelang-trace run` leaves a script as it is: arguments, streams, exit code, death. No TVM is needed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import tilelang_trace
+
+
+def start(
+    folder: Path, script: str, *arguments: str, output: str = "out.pftrace"
+) -> subprocess.Popen[str]:
+    """Start a script under `tilelang-trace run`, with pipes for its streams."""
+    (folder / "script.py").write_text(script)
+    return subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "tilelang_trace",
+            "run",
+            "-o",
+            output,
+            "script.py",
+            *arguments,
+        ],
+        cwd=folder,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def run(folder: Path, script: str, *arguments: str, stdin: str = "") -> tuple[int, str, str]:
+    """Exit code, stdout and stderr of a script under `tilelang-trace run`."""
+    process = start(folder, script, *arguments)
+    out, err = process.communicate(stdin, timeout=60)
+    return process.returncode, out, err
+
+
+def plain(folder: Path, script: str, *arguments: str, stdin: str = "") -> tuple[int, str, str]:
+    """The same without `tilelang-trace`."""
+    (folder / "script.py").write_text(script)
+    done = subprocess.run(
+        [sys.executable, "script.py", *arguments],
+        cwd=folder,
+        input=stdin,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+WORLD = """
+import os, pickle, sys
+class Here: pass
+print(sys.argv, sys.path[0] == os.path.dirname(os.path.abspath(__file__)), __name__, __file__)
+print(sys.modules["__main__"].__file__, pickle.dumps(Here()) != b"", sys.stdin.read())
+print(sorted(k for k in globals() if not k.startswith("_")))
+print("to stderr", file=sys.stderr)
+"""
+
+
+def test_the_script_sees_its_own_world(tmp_path: Path) -> None:
+    arguments = ("-o", "x", "--", "-m", "a b")
+    code, out, err = run(tmp_path, WORLD, *arguments, stdin="typed")
+    assert (code, out) == plain(tmp_path, WORLD, *arguments, stdin="typed")[:2]
+    first, *ours = err.splitlines()
+    assert first == "to stderr"
+    assert len(ours) == 2
+    assert "out.pftrace" in ours[0]
+    assert "ui.perfetto.dev" in ours[1]
+
+
+@pytest.mark.parametrize(
+    "ending",
+    [
+        "sys.exit(7)",
+        "sys.exit('said at the end')",
+        "raise ValueError('expected')",
+        "os._exit(5)",
+        "1/0",
+    ],
+)
+def test_exit_code_and_traceback_are_the_scripts(tmp_path: Path, ending: str) -> None:
+    script = f"import os, sys\nprint('x', flush=True)\n{ending}\n"
+    code, out, err = run(tmp_path, script)
+    plain_code, plain_out, plain_err = plain(tmp_path, script)
+    assert (code, out) == (plain_code, plain_out)
+    assert "".join(line for line in err.splitlines(True)[:-2]) == plain_err
+    metadata = tilelang_trace.read(tmp_path / "out.pftrace").metadata
+    assert metadata["exit"] == {"code": plain_code}
+    assert metadata["process_name"] == "script.py"
+
+
+@pytest.mark.parametrize("name", ["SIGKILL", "SIGSEGV", "SIGABRT"])
+def test_a_script_that_dies_of_a_signal(tmp_path: Path, name: str) -> None:
+    number = signal.Signals[name]
+    code, _, err = run(tmp_path, f"import os\nos.kill(os.getpid(), {int(number)})\n")
+    assert code == 128 + number
+    metadata = tilelang_trace.read(tmp_path / "out.pftrace").metadata
+    assert metadata["exit"] == {"code": -number, "signal": name}
+    assert metadata["recording"] == {
+        "complete": False,
+        "reason": f"the process was killed by {name}",
+    }
+
+
+def test_sigterm_is_sent_on_to_the_script(tmp_path: Path) -> None:
+    script = (
+        "import signal, sys, time\n"
+        "signal.signal(signal.SIGTERM, lambda *_: sys.exit(9))\n"
+        "print('ready', flush=True)\n"
+        "time.sleep(60)\n"
+    )
+    process = start(tmp_path, script)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    process.terminate()
+    process.communicate(timeout=30)
+    assert process.returncode == 9
+    assert (tmp_path / "out.pftrace").exists()
+
+
+def test_ctrl_c_is_the_scripts_to_handle(tmp_path: Path) -> None:
+    script = (
+        "import time\n"
+        "try:\n    print('ready', flush=True); time.sleep(60)\n"
+        "except KeyboardInterrupt:\n    print('handled')\n"
+    )
+    (tmp_path / "script.py").write_text(script)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tilelang_trace", "run", "-o", "out.json", "script.py"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(0.2)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the whole process group
+    out, _ = process.communicate(timeout=30)
+    assert (process.returncode, out) == (0, "handled\n")
+    assert (tmp_path / "out.json").exists()
+
+
+def test_a_module_runs_as_with_python_m(tmp_path: Path) -> None:
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "__main__.py").write_text("import sys; print(sys.argv[1:], __name__, __package__)")
+    done = subprocess.run(
+        [sys.executable, "-m", "tilelang_trace", "run", "-m", "package", "-x", "--y"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == "['-x', '--y'] __main__ package\n"
+    assert tilelang_trace.read(tmp_path / "package.pftrace").metadata["process_name"] == "package"
+
+
+def test_a_script_without_tvm_is_told(tmp_path: Path) -> None:
+    _, _, err = run(tmp_path, "pass")
+    assert "no pass ran (the script did not import TVM)" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["missing.py"], "missing.py: no such file"),
+        ([], "name the script to run"),
+        (["-o", "out.txt", "script.py"], "out.txt: no format has this ending"),
+        (["-o", "no/such/folder/out.json", "script.py"], "can't be written"),
+    ],
+)
+def test_a_mistake_is_one_line_and_exit_code_2_and_nothing_runs(
+    tmp_path: Path, arguments: list[str], said: str
+) -> None:
+    (tmp_path / "script.py").write_text("open('ran', 'w')")
+    done = subprocess.run(
+        [sys.executable, "-m", "tilelang_trace", "run", *arguments],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
+    assert said in done.stderr
+    assert [p.name for p in tmp_path.iterdir()] == ["script.py"]
