@@ -508,3 +508,46 @@ class TestTraceInstrument:
             ("deep", "pass", "failed"),
         ]
         assert trace.arguments.of(2)["error"]["message"] == "expected"
+
+    def test_the_options_are_those_of_its_own_context(
+        self, tvm: Any, make_pass: Make, module: Any, tmp_path: Path
+    ) -> None:
+        instrument = tilelang_trace.TraceInstrument(tmp_path / "x.pftrace")
+        with (
+            tvm.transform.PassContext(opt_level=1),
+            tvm.transform.PassContext(opt_level=3, instruments=[instrument], disabled_pass=["D"]),
+        ):
+            make_pass("p")(module)
+        arguments = tilelang_trace.read(tmp_path / "x.pftrace").arguments.of(0)
+        assert (arguments["opt_level"], arguments["disabled_pass"]) == (3, ["D"])
+
+    def test_an_exception_that_is_being_handled_around_it_is_not_its_failure(
+        self, tvm: Any, make_pass: Make, module: Any, tmp_path: Path
+    ) -> None:
+        instrument = tilelang_trace.TraceInstrument(tmp_path / "x.pftrace")
+        try:
+            raise ValueError("the first way did not work")
+        except ValueError:
+            with tvm.transform.PassContext(instruments=[instrument]):
+                make_pass("second way")(module)
+        trace = tilelang_trace.read(tmp_path / "x.pftrace")
+        assert [row[3] for row in rows(trace)] == ["ok", "ok"]
+
+    def test_a_large_trace_is_written_on_demand(
+        self,
+        tvm: Any,
+        make_pass: Make,
+        module: Any,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        from tilelang_trace.recording import instrument as home
+
+        monkeypatch.setattr(home, "_SLOW_NS", 1)  # every file takes longer than that
+        instrument = tilelang_trace.TraceInstrument(tmp_path / "x.pftrace")
+        for name in ("first", "second"):
+            with tvm.transform.PassContext(instruments=[instrument]):
+                make_pass(name)(module)
+        assert [p[0] for p in passes(tilelang_trace.read(instrument.path))] == ["first"]
+        instrument.write()
+        assert [p[0] for p in passes(tilelang_trace.read(instrument.path))] == ["first", "second"]

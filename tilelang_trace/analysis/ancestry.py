@@ -1,4 +1,4 @@
-"""Who stands above whom, for all slices at once: the array operations that summaries and trees are made of.
+"""Who stands above whom, for all slices at once: what summaries and trees are made of.
 
 A recording may have a million slices, so nothing here walks them one by one.
 """
@@ -16,8 +16,8 @@ from tilelang_trace.trace.model import Ids, Ints, Mask, Slices
 def nearest_above(parent: Ids, wanted: Mask) -> Ids:
     """For each slice its nearest enclosing slice that is wanted, -1 if there is none.
 
-    Each round doubles how far a slice has looked up, so the rounds are as many as the binary digits of the
-    longest chain of unwanted slices.
+    Each round doubles how far a slice has looked up, so the rounds are as many as the binary
+    digits of the longest chain of unwanted slices.
     """
     above = parent.copy()
     seeking = np.flatnonzero(above >= 0)
@@ -29,17 +29,17 @@ def nearest_above(parent: Ids, wanted: Mask) -> Ids:
 
 
 def outermost_of_name(slices: Slices, rows: npt.NDArray[np.int64]) -> Mask:
-    """Which of these rows lie in no other one of them with the same name, directly or through others.
+    """Which of these rows lie in no other one of the same name, directly or through others.
 
-    The slices of a lane nest or are disjoint. So, among those of one name and lane by their begin, a slice lies
-    in an earlier one exactly if it begins before the latest end so far.
+    The slices of a lane nest or are disjoint. So, among those of one name and lane by their begin,
+    a slice lies in an earlier one exactly if it begins before the latest end so far.
     """
     rows_by_name = np.argsort(slices.name[rows], kind="stable")
     ordered = rows[rows_by_name]
     name, lane = slices.name[ordered], slices.lane[ordered]
     new_group = (np.diff(name, prepend=-1) != 0) | (np.diff(lane, prepend=-1) != 0)
     group = np.cumsum(new_group)
-    # Ranks instead of times keep the groups apart in one running maximum, without a risk of overflow.
+    # Ranks instead of times keep the groups apart in one running maximum, and can't overflow.
     times, rank = np.unique(
         np.concatenate([slices.begin[ordered], slices.end[ordered]]), return_inverse=True
     )
@@ -51,7 +51,7 @@ def outermost_of_name(slices: Slices, rows: npt.NDArray[np.int64]) -> Mask:
 
 
 def sum_by(group: npt.NDArray[Any], values: Ints, count: int) -> Ints:
-    """The exact sum of the values of each group 0 to `count` (`np.bincount` would add in floating point)."""
+    """The exact sum of the values of each group 0 to `count` (`np.bincount` adds floats)."""
     sums = np.zeros(count, np.int64)
     np.add.at(sums, group, values)
     return sums

@@ -41,7 +41,7 @@ class Failed:
 
     name: str
     path: tuple[str, ...]
-    """Names of the phases, passes and others around it, outermost first, without compile and context."""
+    """Names of the slices around it, outermost first, without compile and context."""
     type: str
     """Type of the exception, or the name of the signal."""
     cause: str
@@ -73,7 +73,7 @@ class Places:
         return self._trace.strings[status] if status >= 0 else OK
 
     def phase(self, row: int) -> str:
-        """The phase of a slice: its own label, else that of what encloses it; empty if there is none."""
+        """The phase of a slice: its own label, else that of what encloses it, else empty."""
         return self._nearest(self._phase, row)
 
     def kernel(self, row: int) -> str:

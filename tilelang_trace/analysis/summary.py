@@ -1,13 +1,15 @@
 """Where the time of a compile went: totals by pass name, the slowest runs, the failures.
 
-The numbers are integer nanoseconds and add up exactly: the self times of all passes and the time between
-passes make the total.
+The numbers are integer nanoseconds and add up exactly: the self times of all passes and the time
+between passes make the total.
 
-- **total** is the time of the top-level slices of all threads, so it may exceed **wall** time, which runs from
-  the first begin to the last end.
-- The **self** time of a pass is its own time without the nearest passes below it. What else lies between (a
-  context that the pass enters, the code generator that it calls) is work of the pass, and counts for it.
-- **between passes** is the rest: the time of slices that no pass encloses, without the passes in them.
+- **total** is the time of the top-level slices of all threads, so it may exceed **wall** time,
+  which runs from the first begin to the last end.
+- The **self** time of a pass is its own time without the nearest passes below it. What else lies
+  between (a context that the pass enters, the code generator that it calls) is work of the pass,
+  and counts for it.
+- **between passes** is the rest: the time of slices that no pass encloses, without the passes in
+  them.
 - The **inclusive** time of a name counts a run inside a run of the same name once.
 """
 
@@ -21,13 +23,11 @@ import numpy as np
 from tilelang_trace.analysis.ancestry import nearest_above, outermost_of_name, sum_by, time_below
 from tilelang_trace.analysis.runs import Failed, Places, Run, RunOrder, describe, failed_runs
 from tilelang_trace.trace.arguments import FAILED, INCOMPLETE, KINDS, OPEN, PASS
-from tilelang_trace.trace.model import Finding, Ids, Ints, Json, Mask, Trace
+from tilelang_trace.trace.findings import LOSSES, Finding
+from tilelang_trace.trace.model import Ids, Ints, Json, Mask, Trace
 
 OTHER = "other"
 """Stands for the kind of slices that are none of ours, where time is broken down by kind."""
-
-LOSSES = ("cut-off", "never-ended", "end-without-begin")
-"""Rules of findings that mean: the file doesn't hold all that happened."""
 
 _LOSSES_TOLD = 3
 
@@ -67,7 +67,7 @@ class Summary:
     wall_ns: int
     between_passes_ns: int
     between_by_kind: Mapping[str, int]
-    """The time between passes by the kind of slice that it was spent in; `other` for foreign slices."""
+    """The time between passes by the kind of slice that it was spent in."""
     passes: tuple[PassTotals, ...]
     """One entry a name, most self time first."""
     of_all_categories: bool
@@ -102,7 +102,6 @@ def summarize(trace: Trace, *, slowest: int = 10, slowest_by: RunOrder = "self")
     kinds = places.kinds
     measured, of_all_categories = _measured(kinds, counted)
     above = nearest_above(slices.parent, measured)
-    # Of slices that are measured, this is the self time; elsewhere it has no meaning.
     self_ns = duration - time_below(above, duration, measured)
     total = int(duration[counted & (slices.parent < 0)].sum())
     between = _between_by_kind(trace, counted & ~measured & (above < 0), kinds)
@@ -146,7 +145,7 @@ def on_threads(trace: Trace) -> Mask:
 
 
 def _measured(kinds: Ids, counted: Mask) -> tuple[Mask, bool]:
-    """The slices that have a row in the table: the passes; those of other tools if there is no pass."""
+    """The slices that the table is about: passes; those of other tools if there is no pass."""
     passes = kinds == KINDS.index(PASS)
     foreign = kinds < 0
     if not passes.any() and foreign.any():

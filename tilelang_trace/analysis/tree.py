@@ -1,11 +1,10 @@
-"""The slices as a tree for printing: a line a slice, in order of time, short ones hidden and accounted for."""
+"""The slices as a tree for printing: a line a slice, short ones hidden and accounted for."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from tilelang_trace.analysis.ancestry import nearest_above, sum_by
 from tilelang_trace.analysis.runs import Places
@@ -55,7 +54,7 @@ class Tree:
 
 
 def tree(trace: Trace, min_ns: int | None = None) -> Tree:
-    """The tree of the slices on threads that last at least `min_ns`; by default of the `LONGEST` ones."""
+    """The tree of the slices on threads of at least `min_ns`; by default of the `LONGEST` ones."""
     slices, duration = trace.slices, trace.slices.duration
     counted = on_threads(trace)
     if min_ns is None:
@@ -66,7 +65,7 @@ def tree(trace: Trace, min_ns: int | None = None) -> Tree:
     else:
         shown = counted & (duration >= min_ns)
     short = counted & ~shown
-    # A slice is no shorter than those in it: what is shown is a tree, what is hidden are whole branches.
+    # A slice is no shorter than those in it: what is hidden are whole branches.
     above = nearest_above(slices.parent, shown)
     branch = short & (slices.parent == above)
     hidden_count = sum_by(above[short] + 1, short[short].astype(np.int64), len(slices) + 1)

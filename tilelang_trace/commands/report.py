@@ -6,7 +6,7 @@ import argparse
 import shutil
 import sys
 
-from tilelang_trace.formats import files
+from tilelang_trace.commands.opening import open_trace
 from tilelang_trace.reports.report import SORTS, Choice, Report, make_report
 from tilelang_trace.reports.text import plural
 
@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print the report. Raises UserError if the file is no trace."""
     choice = Choice(options.sort, options.top, options.min_ns)
-    report = make_report(files.read(options.file), options.file, choice)
+    report = make_report(open_trace(options.file), options.file, choice)
     text = _render(report, options.format)
     # A terminal or pipe that can't show a character (Windows, the C locale) gets its escape.
     encoding = sys.stdout.encoding or "utf-8"
@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _render(report: Report, output: str) -> str:
-    # Each output is imported when it is asked for: rich alone takes as long as reading a small trace.
+    # Imported when asked for: rich alone takes as long as reading a small trace.
     if output == "json":
         from tilelang_trace.reports import as_json
 

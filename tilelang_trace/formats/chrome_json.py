@@ -16,7 +16,7 @@ import orjson
 
 from tilelang_trace.errors import UserError
 from tilelang_trace.formats import envelope
-from tilelang_trace.trace import failures
+from tilelang_trace.trace import failures, findings
 from tilelang_trace.trace.begin_end import OpenSlices
 from tilelang_trace.trace.build import TraceBuilder
 from tilelang_trace.trace.model import CounterTrack, Json, Lane, Trace
@@ -317,7 +317,9 @@ class _Reader:
                 key = (event.get("cat"), event.get("id"))
                 self.flows.setdefault(key, []).append((time, self._lane(event)))
             else:
-                self.builder.finding(f"event {number + 1}", "phase", f"{phase!r} is left out")
+                self.builder.finding(
+                    f"event {number + 1}", findings.UNKNOWN_PHASE, f"{phase!r} is left out"
+                )
             rows.extend([number] * (len(self.builder.begins) - before))
         self.builder.place = lambda row: f"event {rows[row] + 1}"
         self._close()
@@ -349,7 +351,7 @@ class _Reader:
         else:
             row = stack.end(time)
         if row is None:
-            self.builder.finding(f"event {number + 1}", "end-without-begin", "left out")
+            self.builder.finding(f"event {number + 1}", findings.END_WITHOUT_BEGIN, "left out")
         else:
             self.builder.arguments.add(row, _arguments(event))
 
@@ -394,7 +396,7 @@ class _Reader:
             for row in reversed(stack.rows):
                 self.builder.ends[row] = max(last, self.builder.begins[row] + 1)
                 place = self.builder.place(row) if self.builder.place else ""
-                self.builder.finding(place, "never-ended", "ends at the end of the trace")
+                self.builder.finding(place, findings.NEVER_ENDED, "ends at the end of the trace")
 
     def _join_flows(self) -> None:
         """A step of a flow binds to the innermost slice of its lane around its time."""

@@ -40,6 +40,7 @@ from tilelang_trace.trace.arguments import (
     PASS,
 )
 from tilelang_trace.trace.build import TraceBuilder
+from tilelang_trace.trace.error_argument import error_argument
 from tilelang_trace.trace.model import Json, Lane, Trace
 
 VERSION = 1
@@ -145,6 +146,17 @@ def _object(number: int, line: bytes) -> dict[str, Json]:
     return value
 
 
+def _error(given: Mapping[str, Json]) -> dict[str, Json]:
+    """An error as the log has it, within the contract: a message of one line, a detail that is not
+    too long.
+    """
+    text = str(given.get("detail") or given.get("message") or "")
+    error = error_argument(str(given.get("type") or ""), str(given.get("cause") or "unknown"), text)
+    if "detail" not in given and error["detail"] == error["message"]:
+        del error["detail"]
+    return error
+
+
 @dataclass
 class _Pass:
     line: int
@@ -187,7 +199,7 @@ class _Reader:
             if event.get(key) is not None:
                 arguments[key] = event[key]
         if isinstance(event.get("error"), dict):
-            arguments["error"] = {"cause": "unknown", **event["error"]}
+            arguments["error"] = _error(event["error"])
         more = event.get("args")
         if isinstance(more, dict):
             arguments.update((k, v) for k, v in more.items() if k not in _OWN or k == "status")

@@ -8,7 +8,7 @@ A file is a row of packets, each whole in itself, so that files can be appended 
 A begin of a pass on a sequence whose names are interned already, about 50 bytes (field number:
 content):
 
-    TracePacket  8: timestamp, ns     10: sequence id     13: 2 (needs incremental state)
+    TracePacket  10: sequence id      13: 2 (needs incremental state)      8: timestamp, ns
                  11: TrackEvent  9: 1 (slice begin)  3: category iid  10: name iid
                                  4: DebugAnnotation  1: name iid  3|4|6|17|11: value      (one each)
 
@@ -146,7 +146,7 @@ def _colour(text: str) -> bytes:
 
 
 class _Names:
-    """Interned texts of one kind on one sequence; `new` gets those that no packet has carried yet."""
+    """Interned texts of one kind on one sequence; `new` gets those that no packet has yet."""
 
     def __init__(self, field: int, new: bytearray) -> None:
         self._field = field
@@ -162,13 +162,28 @@ class _Names:
         return known
 
 
+class _Integers(dict[int, bytes]):
+    """An integer argument as a field of an event, by its value; what was asked for once is kept."""
+
+    def __init__(self, packets: PacketSequence, name: str) -> None:
+        super().__init__()
+        self._packets = packets
+        self._name = name
+
+    def __missing__(self, value: int) -> bytes:
+        field = self._packets.argument(self._name, value)
+        if len(self) < _KEPT:
+            self[value] = field
+        return field
+
+
 class PacketSequence:
     """The packets of one track: one sequence each, so that names and defaults are said once.
 
-    `clock` is the builtin clock of the timestamps; None means the trace's own. An event is put together
-    from `head` and `argument`, which can be kept and used again on this sequence, and becomes a packet
-    with `stamped`; `begin`, `end`, `instant` and `counter` do that for those who don't count each
-    microsecond.
+    `clock` is the builtin clock of the timestamps; None means the trace's own. An event is put
+    together from `head` and `argument`, which can be kept and used again on this sequence, and
+    becomes a packet with `stamped`; `begin`, `end`, `instant` and `counter` do that for those who
+    don't count each microsecond.
     """
 
     def __init__(self, sequence_id: int, track_uuid: int, clock: int | None = None) -> None:
@@ -176,7 +191,8 @@ class PacketSequence:
         defaults = b"" if clock is None else field_varint(58, clock)
         defaults += field_bytes(11, field_varint(11, track_uuid))
         self._first = sequence + field_varint(13, _STATE_CLEARED) + field_bytes(59, defaults)
-        self._following = sequence + field_varint(13, _NEEDS_STATE)
+        self._following = sequence + field_varint(13, _NEEDS_STATE) + b"\x40"
+        """The fields before those of the event, up to the key of the timestamp."""
         self._new = bytearray()
         """Interned data that the next packet has to carry."""
         self._categories = _Names(1, self._new)
@@ -241,11 +257,10 @@ class PacketSequence:
 
     def stamped(self, time: int, event: bytes) -> bytes:
         """The packet of an event (the fields of a TrackEvent) at a time, ns."""
-        body = b"\x40" + varint(time) + self._following
+        body = self._following + varint(time) + b"\x5a" + varint(len(event)) + event
         if self._new:
             body += field_bytes(12, bytes(self._new))
             self._new.clear()
-        body += b"\x5a" + varint(len(event)) + event
         return b"\x0a" + varint(len(body)) + body
 
     def head(self, name: str, category: str) -> bytes:
@@ -272,6 +287,10 @@ class PacketSequence:
             if len(self._annotations) < _KEPT and len(known) < 64:
                 self._annotations[key] = known
         return known
+
+    def integers(self, name: str) -> Mapping[int, bytes]:
+        """The same as `argument` for one name, with integer values: looked up at less cost."""
+        return _Integers(self, name)
 
     def _labels(self, name: str, category: str) -> bytes:
         parts = category.split(",") if category else ()

@@ -18,7 +18,7 @@ import orjson
 from tilelang_trace.errors import UserError
 from tilelang_trace.formats import envelope
 from tilelang_trace.formats.wire import Truncated, top_level_fields
-from tilelang_trace.trace import failures
+from tilelang_trace.trace import failures, findings
 from tilelang_trace.trace.begin_end import OpenSlices
 from tilelang_trace.trace.build import TraceBuilder
 from tilelang_trace.trace.model import CounterTrack, Json, Lane
@@ -80,7 +80,7 @@ def read(data: bytes) -> TraceBuilder:
         for row in rows:
             name = names[reading.builder.names[row]]
             reading.builder.finding(
-                f"slice {name!r}", "never-ended", "ends at the end of the trace"
+                f"slice {name!r}", findings.NEVER_ENDED, "ends at the end of the trace"
             )
     for row, arguments in reading.arguments.items():
         reading.builder.arguments.add(row, arguments)
@@ -108,7 +108,9 @@ class _Reader:
                 self._take(offset, packet)
         except Truncated as cut:
             self.builder.finding(
-                f"byte {cut.offset}", "cut-off", "the file ends inside a packet, which is left out"
+                f"byte {cut.offset}",
+                findings.CUT_OFF,
+                "the file ends inside a packet, which is left out",
             )
         except ValueError as error:
             raise UserError(f"not a Perfetto trace: {error}") from None
@@ -164,7 +166,9 @@ class _Reader:
                         self.documents[entry.name] = orjson.loads(entry.json_value)
                     except ValueError:
                         self.builder.finding(
-                            f"byte {offset}", "bad-metadata", f"{entry.name!r} is no JSON, left out"
+                            f"byte {offset}",
+                            findings.BAD_METADATA,
+                            f"{entry.name!r} is no JSON, left out",
                         )
 
     def _take_event(self, time: int, event: pb.TrackEvent, sequence: _Sequence) -> None:
@@ -266,7 +270,9 @@ class _Reader:
                 steps.setdefault(flow, []).append((time, row))
         if strays:
             self.builder.finding(
-                f"lane {lane}", "end-without-begin", f"{strays} ends without a begin, left out"
+                f"lane {lane}",
+                findings.END_WITHOUT_BEGIN,
+                f"{strays} ends without a begin, left out",
             )
         if stack.rows:
             reading.unfinished[lane] = list(stack.rows)

@@ -216,13 +216,15 @@ def _slices(
                 pieces.append(sequences[lane].end(open_ends.pop()))
             lane = row_lane
             status = arguments.get("status")
+            written = failures.written_category(strings[category], status)
+            flagged = written != strings[category]
             pieces.append(
                 sequences[lane].begin(
                     begin,
                     strings[name],
-                    failures.written_category(strings[category], status),
+                    written,
                     arguments,
-                    colour=COLOURS.get(status, ""),
+                    colour=COLOURS.get(status, "") if flagged else "",
                     flows=flows.starting.get(row, ()),
                     ended_flows=flows.ending.get(row, ()),
                 )

@@ -6,5 +6,6 @@
 - `journal`: one a process, whole packets appended to a file, which is a trace as it grows;
 - `finish`: journals -> Trace -> the file that was asked for.
 
-What starts all that: `record` (a `with` block), `instrument` (one PassContext), `launcher` (a script).
+What starts all that: `record` (a `with` block), `instrument` (one PassContext), `launcher` (a
+script).
 """

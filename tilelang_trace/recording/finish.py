@@ -12,11 +12,11 @@ from tilelang_trace.errors import UserError
 from tilelang_trace.formats import files
 from tilelang_trace.formats.pftrace_reader import Reading, read_events
 from tilelang_trace.recording import facts, folder, journal
-from tilelang_trace.recording.errors import enclosing, error_argument
 from tilelang_trace.recording.folder import JournalFolder
 from tilelang_trace.recording.say import say
 from tilelang_trace.trace.arguments import FAILED, INCOMPLETE, KINDS, OK, OPEN, PASS
 from tilelang_trace.trace.build import Parts, TraceBuilder, assemble
+from tilelang_trace.trace.error_argument import enclosing, error_argument
 from tilelang_trace.trace.model import Json, Trace
 from tilelang_trace.trace.phases import with_phases
 from tilelang_trace.version import __version__

@@ -26,7 +26,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from tilelang_trace.recording import import_watch
+from tilelang_trace.recording import facts, import_watch
 from tilelang_trace.recording.recorder import Recording
 from tilelang_trace.recording.say import say
 from tilelang_trace.tvm_binding import TvmPassInstrument
@@ -186,7 +186,9 @@ class _Wrapping:
     def _enter(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def __enter__(context: Any) -> Any:  # noqa: N807
             for recording in _active:
-                recording.enter_context(context, lambda: not self._adopt(context))
+                recording.enter_context(
+                    context, lambda: facts.of_context(context), lambda: not self._adopt(context)
+                )
             try:
                 return original(context)
             except BaseException as error:

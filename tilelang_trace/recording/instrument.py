@@ -6,6 +6,7 @@ import atexit
 import os
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,31 @@ from tilelang_trace.recording.recorder import Recording
 from tilelang_trace.recording.say import say
 from tilelang_trace.tvm_binding import TvmPassInstrument, loaded_tvm
 
+_SLOW_NS = 100_000_000
+"""A file that took longer than this to write is not written again after each context."""
+
+
+class _Entry:
+    """A context that was entered. TVM's callbacks don't say which: it stands for it."""
+
+    def __init__(self) -> None:
+        self.described = False
+        self._handled = sys.exc_info()[1]
+
+    def same_as(self, other: object) -> bool:
+        """Whether it is the same entry (the comparison that TVM's objects have)."""
+        return self is other
+
+    def error(self) -> BaseException | None:
+        """The exception that ends the context now; not one that was being handled around it."""
+        error = sys.exc_info()[1]
+        return None if error is self._handled else error
+
+
+class _Thread(threading.local):
+    def __init__(self) -> None:
+        self.entries: list[_Entry] = []
+
 
 class TraceInstrument(TvmPassInstrument):
     """An instrument that writes the trace of the passes of its PassContexts to a file.
@@ -24,9 +50,10 @@ class TraceInstrument(TvmPassInstrument):
             tvm.compile(mod, target="llvm")
 
     It sees the contexts that it is put into, and no others; `record` sees all. The file is written
-    when a thread leaves its outermost context, with all that the instrument has seen until then;
-    its name decides the format. Put it first among the instruments, so that it sees what the others
-    do as part of a pass and not their failures as the end of one.
+    when a thread leaves its outermost context, with all that the instrument has seen until then,
+    and at the end of the process. (Once a trace has grown so large that writing takes more than 0.1
+    s, only at the end, or when `write` is called.) Put it first among the instruments, so that it
+    sees what the others do as part of a pass and not their failures as the end of one.
 
     Raises UserError when no format has the name's ending, ImportError without TVM.
     """
@@ -34,8 +61,12 @@ class TraceInstrument(TvmPassInstrument):
     def __init__(self, path: str | os.PathLike[str]) -> None:
         files.format_for(path)
         self.path = Path(path)
+        """Where the trace is written; beside it, if another recording is there."""
         self._context_class = loaded_tvm().ir.transform.PassContext
+        self._thread = _Thread()
         self._lock = threading.Lock()
+        self._writing_ns = 0
+        self._unwritten = False
         self._journals: JournalFolder | None = None
         self._recording: Recording | None = None
         try:
@@ -43,37 +74,59 @@ class TraceInstrument(TvmPassInstrument):
         except OSError as error:
             say(f"nothing is recorded: {self.path}.journal can't be made: {error.strerror}")
         else:
+            self.path = self._journals.output
             self._recording = Recording(self._journals.path)
-            atexit.register(_close, self._recording, self._journals)
+            atexit.register(self._end)
         super().__init__()
+
+    def write(self) -> None:
+        """Write the file now, with all that was seen; what still runs has the status `open`."""
+        if self._journals is not None:
+            with self._lock:
+                begun = time.monotonic_ns()
+                write_or_say(self._journals, keep=True)
+                self._unwritten = False
+                self._writing_ns = time.monotonic_ns() - begun
 
     def enter_pass_ctx(self) -> None:
         """TVM enters a context that holds this instrument."""
         if self._recording is not None:
-            self._recording.enter_context(self._context_class.current(), lambda: False)
+            entry = _Entry()
+            self._thread.entries.append(entry)
+            self._recording.enter_context(entry, dict, lambda: False)
 
     def exit_pass_ctx(self) -> None:
-        """TVM leaves a context that holds this instrument; the exception that ends it can be seen
-        here.
-        """
-        if self._recording is None or self._journals is None:
+        """TVM leaves a context that holds this instrument, also when an exception ends it."""
+        if self._recording is None or not self._thread.entries:
             return
-        self._recording.exit_context(self._context_class.current(), sys.exc_info()[1])
-        if self._recording.is_outermost():
-            with self._lock:
-                write_or_say(self._journals, keep=True)
+        entry = self._thread.entries.pop()
+        self._recording.exit_context(entry, entry.error())
+        if not self._thread.entries:
+            self._unwritten = True
+            if self._writing_ns < _SLOW_NS:
+                self.write()
 
     def run_before_pass(self, mod: Any, info: Any) -> None:
         """A pass begins."""
-        if self._recording is not None:
-            self._recording.before_pass(mod, info)
+        if self._recording is None:
+            return
+        if self._thread.entries and not self._thread.entries[-1].described:
+            # Only now is the context current: TVM enters it after telling the instruments.
+            self._thread.entries[-1].described = True
+            self._recording.describe_context(self._context_class.current())
+        self._recording.before_pass(mod, info)
 
     def run_after_pass(self, mod: Any, info: Any) -> None:
         """A pass ended."""
         if self._recording is not None:
             self._recording.after_pass(info)
 
-
-def _close(recording: Recording, journals: JournalFolder) -> None:
-    recording.close()
-    journals.remove()
+    def _end(self) -> None:
+        """At the end of the process: nothing more comes."""
+        if self._recording is None or self._journals is None:
+            return
+        self._recording.close()
+        if self._unwritten:
+            write_or_say(self._journals)
+        else:
+            self._journals.remove()

@@ -6,7 +6,7 @@ import itertools
 import os
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from tilelang_trace.recording import facts, folder
 from tilelang_trace.recording.journal import Journal
 from tilelang_trace.recording.say import say
 from tilelang_trace.recording.sink import ThreadSink
+from tilelang_trace.trace.model import Json
 from tilelang_trace.version import __version__
 
 
@@ -60,6 +61,7 @@ class Recording:
         self._numbers = itertools.count()
         self._contexts = itertools.count()
         self._pid = os.getpid()
+        self._is_forked = False
         self.stopped = False
         """Whether recording came to an end, by `close` or by trouble."""
 
@@ -87,13 +89,26 @@ class Recording:
         except Exception as error:
             self.trouble(error)
 
-    def enter_context(self, context: Any, is_watched: Callable[[], bool]) -> None:
+    def enter_context(
+        self,
+        context: Any,
+        options: Callable[[], Mapping[str, Json]],
+        is_watched: Callable[[], bool],
+    ) -> None:
         """This thread enters a PassContext; `is_watched` says whether its passes don't report
         themselves.
         """
         try:
             if not self.stopped:
-                self.sink().enter_context(context, facts.of_context(context), is_watched())
+                self.sink().enter_context(context, options(), is_watched())
+        except Exception as error:
+            self.trouble(error)
+
+    def describe_context(self, context: Any) -> None:
+        """The options of the innermost context of this thread, where they were not known before."""
+        try:
+            if not self.stopped:
+                self.sink().contexts[-1].late = facts.of_context(context)
         except Exception as error:
             self.trouble(error)
 
@@ -114,10 +129,6 @@ class Recording:
         except Exception as error:
             self.trouble(error)
             return None
-
-    def is_outermost(self) -> bool:
-        """Whether this thread has left all contexts that it entered."""
-        return self.stopped or len(self.sink().contexts) == 1
 
     def trouble(self, error: BaseException) -> None:
         """Say once that the recording stops here, and why. What it has is kept."""
@@ -140,20 +151,23 @@ class Recording:
         self._threads = _Threads()
         self._lock = threading.RLock()
         self._pid = os.getpid()
+        self._is_forked = True
 
     def _end(self, how: str, why: str) -> None:
-        with self._lock:
-            journal, self._journal = self._journal, None
-        if journal is None:
-            return
         now = facts.clocks()["monotonic_ns"]
         end = {"how": how, "why": why, "time_ns": now, "versions": facts.versions()}
         try:
-            journal.append(metadata_packet(1, now, folder.END, end))
+            with self._lock:
+                if self._journal is None and not self._is_forked:
+                    # Nothing ran: that, and in which environment, is worth a journal too.
+                    self._journal = self._open_journal()
+                journal, self._journal = self._journal, None
+            if journal is not None:
+                journal.append(metadata_packet(1, now, folder.END, end))
+                journal.close()
         except OSError as error:
             if how != "trouble":  # else it has been said already
                 say(f"the end of the recording can't be written: {error}")
-        journal.close()
 
     def _new_sink(self) -> ThreadSink:
         with self._lock:

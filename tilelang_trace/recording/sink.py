@@ -20,9 +20,15 @@ from tilelang_trace.formats.packets import (
     track_packet,
 )
 from tilelang_trace.kernel_label import kernel_label
-from tilelang_trace.recording.errors import describe, enclosing, error_argument
+from tilelang_trace.recording.errors import describe
 from tilelang_trace.trace.arguments import CONTEXT, CONTEXT_NAME, FAILED, INCOMPLETE, PASS
+from tilelang_trace.trace.error_argument import enclosing, error_argument
 from tilelang_trace.trace.model import Json
+
+_NOTHING: Mapping[str, Json] = {}
+
+_SWALLOWED = error_argument("", "unknown", "failed; its exception was caught inside the compile")
+"""The `error` of a pass whose exception nobody outside the compile could see."""
 
 
 class Frame:
@@ -41,7 +47,7 @@ class OpenContext:
     entered.
     """
 
-    __slots__ = ("context", "frames", "labelled", "next_sequence", "watched")
+    __slots__ = ("context", "frames", "labelled", "late", "next_sequence", "watched")
 
     def __init__(self, context: Any, watched: bool) -> None:
         self.context = context
@@ -49,6 +55,8 @@ class OpenContext:
         self.next_sequence = 0
         self.labelled = context is None
         """Whether the kernel's label has been taken: it costs, so once a context."""
+        self.late: Mapping[str, Json] = _NOTHING
+        """Arguments that are known only after the context has begun; its end bears them."""
         self.watched = watched
         """Whether its passes are seen through `Pass.__call__`, because our instrument is not in it.
         """
@@ -72,7 +80,10 @@ class ThreadSink:
         self._append = append
         self._next_context = next_context
         self._phase = phase
-        self._packets = PacketSequence(sequence_id, track, CLOCK_MONOTONIC)
+        packets = self._packets = PacketSequence(sequence_id, track, CLOCK_MONOTONIC)
+        self._sequence = packets.integers("sequence")
+        self._depth = packets.integers("depth")
+        self._parent = packets.integers("parent_sequence")
         self.default = OpenContext(None, watched=False)
         self.contexts = [self.default]
         self.default_known = False
@@ -101,20 +112,19 @@ class ThreadSink:
         sequence = context.next_sequence
         context.next_sequence = sequence + 1
         packets = self._packets
-        argument = packets.argument
-        event = packets.head(str(info.name), PASS) + argument("sequence", sequence)
-        event += argument("depth", len(frames))
+        event = packets.head(str(info.name), PASS) + self._sequence[sequence]
+        event += self._depth[len(frames)]
         if frames:
-            event += argument("parent_sequence", frames[-1].sequence)
+            event += self._parent[frames[-1].sequence]
         phase = self._phase()
         if phase is not None:
-            event += argument("phase", phase)
+            event += packets.argument("phase", phase)
         if not context.labelled:
             context.labelled = True
             label = kernel_label(mod)
             if label:
                 # Moved to the context's slice when the journal is read: that one has begun already.
-                event += argument("kernel", label)
+                event += packets.argument("kernel", label)
         frames.append(Frame(info, sequence))
         self._propagating = False
         self._append(packets.stamped(monotonic_ns(), event))
@@ -175,12 +185,12 @@ class ThreadSink:
         failure = describe(error) if error is not None else _SWALLOWED
         for inner in reversed(stale):
             self._give_up(inner, now, failure)
-        self._end_failed(len(opened.frames), now, failure)
         if error is not None:
-            self._end_failed(1, now, failure)
+            self._give_up(opened, now, failure)
         else:
+            self._end_failed(len(opened.frames), now, failure)
             self._propagating = False
-            self._append(self._packets.end(now))
+            self._append(self._packets.end(now, opened.late))
 
     # ------------------------------------------------------------------------------- exceptions
 
@@ -193,7 +203,9 @@ class ThreadSink:
         ended.
         """
         contexts, frames = mark
-        if len(self.contexts) <= contexts and len(self.contexts[-1].frames) <= frames:
+        if len(self.contexts) < contexts:
+            return
+        if len(self.contexts) == contexts and len(self.contexts[-1].frames) <= frames:
             return
         now = monotonic_ns()
         failure = describe(error)
@@ -202,10 +214,13 @@ class ThreadSink:
         self._end_failed(len(pairing.unwind(self.contexts[-1].frames, frames)), now, failure)
 
     def _give_up(self, context: OpenContext, now: int, failure: dict[str, Json]) -> None:
-        """End a context that was never exited, with its passes."""
-        self._end_failed(len(context.frames) + 1, now, failure)
+        """End a context that did not end well, with its passes."""
+        self._end_failed(len(context.frames), now, failure)
+        self._end_failed(1, now, failure, context.late)
 
-    def _end_failed(self, count: int, now: int, failure: dict[str, Json]) -> None:
+    def _end_failed(
+        self, count: int, now: int, failure: dict[str, Json], more: Mapping[str, Json] = _NOTHING
+    ) -> None:
         """End the innermost `count` slices: the innermost has failed, unless one inside it has,
         just before.
         """
@@ -214,8 +229,7 @@ class ThreadSink:
             error = enclosing(failure) if self._propagating else failure
             self._propagating = True
             self._append(
-                self._packets.end(now, {"status": status, "error": error}, colour=COLOURS[status])
+                self._packets.end(
+                    now, {"status": status, "error": error, **more}, colour=COLOURS[status]
+                )
             )
-
-
-_SWALLOWED = error_argument("", "unknown", "failed; its exception was caught inside the compile")

@@ -1,1 +1,1 @@
-"""Reports on a Trace, one file an output: each has `render(report) -> str`, where a Report is what to show."""
+"""Reports on a Trace, one file an output: each has a `render(...) -> str`."""

@@ -1,6 +1,6 @@
 """The passes as CSV, one row a name, for spreadsheets and scripts; times are integer nanoseconds.
 
-Names are whole. Only characters that would act on a terminal are escaped; a newline in a name stays, quoted.
+Names are whole: only characters that would act on a terminal are escaped (a newline is quoted).
 """
 
 from __future__ import annotations

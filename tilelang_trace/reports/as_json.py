@@ -2,29 +2,33 @@
 
     {
       "file": "mlp.pftrace",
-      "complete": false,              whether the recording has all that happened
-      "reasons": ["..."],             why not
-      "total_ns": 9, "wall_ns": 9,    top-level slices of all threads, added up; first begin to last end
-      "between_passes_ns": 2,         total_ns = between_passes_ns + self_ns of all passes + of left_out
+      "complete": false,             whether the recording has all that happened
+      "reasons": ["..."],            why not
+      "total_ns": 9,                 top-level slices of all threads, added up; it is
+                                     between_passes_ns + self_ns of all passes + that of left_out
+      "wall_ns": 9,                  from the first begin to the last end
+      "between_passes_ns": 2,        time of slices that no pass encloses
       "between_passes_by_kind": {"context": 2},
-      "of_all_categories": false,     true: no passes, "passes" are the slices of all categories
-      "runs": 3,                      of all passes
-      "failed": 1, "incomplete": 1, "open": 0,                      slices of all kinds with this status
-      "hidden": {"count": 0, "ns": 0},                              short passes left out when recording
-      "off_threads": 0,                                             slices of no thread, in no number here
-      "passes": [{"name", "count", "self_ns", "inclusive_ns", "share", "inclusive_share",
-                  "failed", "incomplete", "open"}],                 shares of total_ns, 0 to 1
-      "left_out": {"passes": 0, "count": 0, "self_ns": 0},          by --top and --min-ms
-      "slowest": [{"name", "start_ns", "inclusive_ns", "self_ns", "status", "thread", "phase", "kernel"}],
-      "slowest_by": "self",
-      "running": [...],                                             as slowest: the innermost open slices
-      "failures": [{"name", "path": ["..."], "type", "cause", "message", "detail", "phase", "kernel",
-                    "inclusive_ns"}],
-      "tree": {"min_ns", "hidden": {"count", "ns"},
+      "of_all_categories": false,    true: there are no passes; "passes" are slices of other tools
+      "runs": 3,                     of all passes
+      "failed": 1, "incomplete": 1, "open": 0,        slices of all kinds with this status
+      "hidden": {"count", "ns"},     short passes that were left out when recording
+      "off_threads": 0,              slices on rows of no thread, which are in no number here
+      "passes": [{"name", "count", "self_ns", "inclusive_ns",
+                  "share", "inclusive_share",         parts of total_ns, 0 to 1
+                  "failed", "incomplete", "open"}],   how many of the runs
+      "left_out": {"passes", "count", "self_ns"},     what --top and --min-ms left out
+      "slowest": [{"name", "start_ns", "inclusive_ns", "self_ns", "status", "thread", "phase",
+                   "kernel"}],
+      "slowest_by": "self",          or "inclusive"
+      "running": [...],              as slowest: the innermost slices that were still open
+      "failures": [{"name", "path": ["..."], "type", "cause", "message", "detail", "phase",
+                    "kernel", "inclusive_ns"}],
+      "tree": {"min_ns",             null: all but the longest slices are hidden
+               "hidden": {"count", "ns"},
                "lines": [{"depth", "name", "kind", "start_ns", "inclusive_ns", "status", "lane",
-                          "thread", "hidden": {"count", "ns"}}]},             hidden: shorter than min_ns, or
-                                                                    if that is null, not among the longest
-      "findings": [{"place", "rule", "done"}]                       what was mended when reading the file
+                          "thread", "hidden": {"count", "ns"}}]},
+      "findings": [{"place", "rule", "done"}]         what was mended when reading the file
     }
 
 Names may be added to this; those that are there keep their meaning.

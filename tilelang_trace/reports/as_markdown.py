@@ -1,4 +1,7 @@
-"""The report as Markdown, to paste into a bug report. Names are whole; no text of the trace acts as Markdown."""
+"""The report as Markdown, to paste into a bug report.
+
+Names are whole, and no text of the trace acts as Markdown.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +37,8 @@ def _lines(report: Report) -> Iterator[str]:
     if report.slowest:
         yield from _heading(f"Slowest runs, by {report.slowest_by} time")
         rows = [
-            [*wording.run_cells(run), code(run.name), code(wording.run_place(report, run, visible))]
-            for run in report.slowest
+            [*wording.run_cells(run), code(run.name), code(place) if place else ""]
+            for run, place in zip(report.slowest, wording.run_places(report, visible))
         ]
         yield from _table(wording.RUN_COLUMNS, 3, rows)
     if report.tree.lines:

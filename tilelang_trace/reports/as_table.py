@@ -1,4 +1,4 @@
-"""The report for a terminal, or for a pipe: names are shortened where they must be, numbers never."""
+"""The report for a terminal or a pipe: names are shortened where they must be, numbers never."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ENDLESS = 100_000
 
 
 def render(report: Report, *, width: int | None = None, color: bool = False) -> str:
-    """The report as text; `width` is that of the terminal, None for a file or pipe, which has no edge."""
+    """The report as text; `width` is that of the terminal, None for a pipe, which has no edge."""
     name_width = _NAME_WIDTHS[-1]
     if width is not None:
         name_width = max(_NAME_WIDTHS[0], min(name_width, width - _NUMBERS_WIDTH))
@@ -115,9 +115,8 @@ def _passes(report: Report, names: dict[str, str]) -> Table:
 
 def _slowest(report: Report, names: dict[str, str]) -> Table:
     table = _table(wording.RUN_COLUMNS, 3)
-    for run in report.slowest:
-        place = Text(wording.run_place(report, run, names.__getitem__))
-        table.add_row(*wording.run_cells(run), Text(names[run.name]), place)
+    for run, place in zip(report.slowest, wording.run_places(report, names.__getitem__)):
+        table.add_row(*wording.run_cells(run), Text(names[run.name]), Text(place))
     return table
 
 

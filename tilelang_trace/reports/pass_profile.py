@@ -10,11 +10,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from tilelang_trace.analysis.ancestry import nearest_above, time_below
-from tilelang_trace.analysis.runs import kernel_of
+from tilelang_trace.analysis.runs import Places
 from tilelang_trace.pass_timing import PassTimingRecord, render_report
 from tilelang_trace.trace.arguments import ERROR_STATUSES, FAILED, PASS
 from tilelang_trace.trace.failures import first_line
-from tilelang_trace.trace.model import Trace
+from tilelang_trace.trace.model import Ids, Ints, Trace
 
 
 def render(trace: Trace, threshold_ms: float = 0.0) -> str:
@@ -23,11 +23,12 @@ def render(trace: Trace, threshold_ms: float = 0.0) -> str:
     above = nearest_above(trace.slices.parent, is_pass)
     duration = trace.slices.duration
     self_ns = duration - time_below(above, duration, is_pass)
+    places = Places(trace)
     texts = []
     for first, last in _groups(trace):
         rows = [row for row in range(first, last) if is_pass[row]]
         if rows:
-            texts.append(_report(trace, rows, above.tolist(), self_ns.tolist(), threshold_ms))
+            texts.append(_report(trace, places, rows, above, self_ns, threshold_ms))
     return "\n\n".join(texts)
 
 
@@ -50,19 +51,26 @@ def _groups(trace: Trace) -> Iterator[tuple[int, int]]:
 
 
 def _report(
-    trace: Trace, rows: list[int], above: list[int], self_ns: list[int], threshold_ms: float
+    trace: Trace,
+    places: Places,
+    rows: list[int],
+    above: Ids,
+    self_ns: Ints,
+    threshold_ms: float,
 ) -> str:
-    kernel = kernel_of(trace, rows[0])
+    kernel = places.kernel(rows[0])
     depth: dict[int, int] = {-1: -1}
-    complete, incomplete, failures = [], [], []
+    complete: list[PassTimingRecord] = []
+    incomplete: list[PassTimingRecord] = []
+    failures = []
     for sequence, row in enumerate(rows):
-        depth[row] = depth[above[row]] + 1
+        depth[row] = depth[int(above[row])] + 1
         arguments = trace.arguments.of(row)
         record = PassTimingRecord(
             name=trace.name(row),
             duration_s=int(trace.slices.end[row] - trace.slices.begin[row]) / 1e9,
             depth=depth[row],
-            self_duration_s=self_ns[row] / 1e9,
+            self_duration_s=int(self_ns[row]) / 1e9,
             sequence=sequence,
             kernel=kernel,
         )

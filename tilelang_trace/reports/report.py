@@ -1,4 +1,4 @@
-"""What a report shows, chosen once for all outputs: which passes, in which order, and what is left out."""
+"""What a report shows, chosen once for all outputs: which passes, in which order."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class Choice:
     """What the reader of a report wants to see."""
 
     sort: Sort = "self"
-    """Order of the passes. The slowest runs are by inclusive time for `inclusive`, else by self time."""
+    """Order of the passes. The slowest runs are by inclusive time for `inclusive`, else by self."""
     top: int | None = None
-    """At most so many passes and slowest runs; by default all passes and the `SLOWEST` slowest runs."""
+    """At most so many passes and slowest runs; by default all passes and `SLOWEST` runs."""
     min_ns: int | None = None
-    """Passes and runs with less inclusive time are left out; by default the tree has its longest slices."""
+    """Passes, runs and slices with less inclusive time are left out; None: see `tree`."""
 
 
 @dataclass(frozen=True)

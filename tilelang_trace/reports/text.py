@@ -1,7 +1,7 @@
 """Texts for people: times, shares, and texts from a trace made safe to print.
 
-A trace may come from anybody, and a name in it may hold anything: no text of it may act on the terminal, and no
-two names may look the same.
+A trace may come from anybody, and a name in it may hold anything: no text of it may act on the
+terminal, and no two names may look the same.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable
-from os.path import commonprefix
 
 ELLIPSIS = "…"
 _EXPLAINED_FROM_NS = 10 * 10**9
@@ -41,7 +40,10 @@ def plural(count: int, noun: str) -> str:
 
 
 def visible(text: str) -> str:
-    """A text on one line in which nothing acts or hides: escapes for what is not printable, and for outer spaces."""
+    """A text on one line in which nothing acts or hides.
+
+    What is not printable shows as an escape, and so do outer spaces.
+    """
     if not text:
         return "''"
     shown = text if text.isprintable() else "".join(map(_visible_character, text))
@@ -59,33 +61,36 @@ def _visible_character(character: str) -> str:
 
 
 def harmless(text: str) -> str:
-    """A text for a file that may be shown on a terminal: whole, with escapes for the controls but newline and tab."""
+    """A text for a file that may be shown on a terminal: controls but newline and tab escaped."""
     return _CONTROLS.sub(lambda match: _visible_character(match[0]), text)
 
 
-def lines_of(text: str, limit: int | None = None) -> list[str]:
-    """The lines of a text, safe to print; of more than `limit` the middle gives way to a line that says so."""
-    lines = [
-        "".join(map(_visible_character, line.rstrip())) for line in text.expandtabs().splitlines()
-    ]
-    if limit is None or len(lines) <= limit:
+def lines_of(text: str) -> list[str]:
+    """The lines of a text, safe to print."""
+    lines = text.expandtabs().splitlines()
+    return ["".join(map(_visible_character, line.rstrip())) for line in lines]
+
+
+def without_middle(lines: list[str], limit: int) -> list[str]:
+    """At most `limit` of the lines, and one in place of the others that says how many they were."""
+    if len(lines) <= limit:
         return lines
-    # An error's text often ends with the message proper, after a long traceback or program.
+    # An error's text often ends with what matters most, after a long traceback or program.
     tail = limit // 4
-    head = limit - tail
-    return [*lines[:head], f"... {len(lines) - limit} lines are left out ...", *lines[-tail:]]
+    left_out = f"... {len(lines) - limit} lines left out ..."
+    return [*lines[: limit - tail], left_out, *lines[-tail:]]
 
 
 def short_names(names: Iterable[str], width: int) -> dict[str, str]:
     """How to show each name in about `width` characters: no two of them look the same.
 
-    A long name loses its middle. Names that would look the same then show where they begin to differ, and
-    those that still do get a number.
+    A long name loses its middle. Names that would look the same then show where they begin to
+    differ, and those that still do get a number.
     """
     full = {name: visible(name) for name in sorted(set(names))}
-    shown = {name: _without_middle(text, width) for name, text in full.items()}
+    shown = {name: _middle_cut(text, width) for name, text in full.items()}
     for alike in _groups(shown):
-        start = len(commonprefix([full[name] for name in alike]))
+        start = _first_difference([full[name] for name in alike])
         for name in alike:
             shown[name] = _around(full[name], start, width)
     taken = set(shown.values())
@@ -99,6 +104,12 @@ def short_names(names: Iterable[str], width: int) -> dict[str, str]:
     return shown
 
 
+def _first_difference(texts: list[str]) -> int:
+    """Where the texts begin to differ."""
+    first, last = min(texts), max(texts)
+    return next((at for at, (a, b) in enumerate(zip(first, last)) if a != b), len(first))
+
+
 def _groups(shown: dict[str, str]) -> list[list[str]]:
     """The names that look the same, where there are several."""
     groups = defaultdict(list)
@@ -107,7 +118,7 @@ def _groups(shown: dict[str, str]) -> list[list[str]]:
     return [names for names in groups.values() if len(names) > 1]
 
 
-def _without_middle(text: str, width: int) -> str:
+def _middle_cut(text: str, width: int) -> str:
     if len(text) <= width:
         return text
     head = width // 2
@@ -119,6 +130,6 @@ def _around(text: str, start: int, width: int) -> str:
     head = width // 3
     window = width - head - 2
     if len(text) <= width or start < head:
-        return _without_middle(text, width)
+        return _middle_cut(text, width)
     rest = text[start : start + window]
     return text[:head] + ELLIPSIS + rest + (ELLIPSIS if start + window < len(text) else "")

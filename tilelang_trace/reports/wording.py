@@ -1,4 +1,4 @@
-"""What the outputs for people say, apart from how it is laid out: facts, rows and the words for failures."""
+"""What the outputs for people say, whatever the layout: facts, rows and the words for failures."""
 
 from __future__ import annotations
 
@@ -9,7 +9,15 @@ from tilelang_trace.analysis.runs import Failed, Run
 from tilelang_trace.analysis.summary import OTHER, PassTotals
 from tilelang_trace.analysis.tree import LONGEST, Hidden, TreeLine
 from tilelang_trace.reports.report import Report
-from tilelang_trace.reports.text import duration, lines_of, ms, percent, plural, visible
+from tilelang_trace.reports.text import (
+    duration,
+    lines_of,
+    ms,
+    percent,
+    plural,
+    visible,
+    without_middle,
+)
 from tilelang_trace.trace.arguments import FAILED, OK, PASS
 
 Show = Callable[[str], str]
@@ -26,7 +34,7 @@ NO_PASSES = "no passes: slices of all categories"
 
 
 def warnings(report: Report, show: Show) -> Iterator[str]:
-    """What a reader must know before any number: that the recording isn't whole, and what was still running."""
+    """What a reader must know before any number: what is missing, and what was still running."""
     whole = report.summary.recording
     if not whole.complete:
         yield f"INCOMPLETE RECORDING: {'; '.join(visible(reason) for reason in whole.reasons)}"
@@ -82,7 +90,7 @@ class ClosingRow:
 
 
 def closing_rows(report: Report) -> Iterator[ClosingRow]:
-    """The passes that are not shown, the time between passes and in what it was spent, and the total."""
+    """The passes that are not shown, the time between passes by kind, and the total."""
     summary, left_out = report.summary, report.left_out
     total = summary.total_ns or 1
 
@@ -93,9 +101,12 @@ def closing_rows(report: Report) -> Iterator[ClosingRow]:
     if left_out.passes:
         label = f"({plural(left_out.passes, 'more pass')}, not shown)"
         yield row(label, left_out.self_ns, count=left_out.count)
-    yield row("(between passes)", summary.between_passes_ns)
-    for kind, ns in summary.between_by_kind.items():
-        yield row(f"  (in {kind})", ns)
+    by_kind = summary.between_by_kind
+    where = f", in {next(iter(by_kind))}" if len(by_kind) == 1 else ""
+    yield row(f"(between passes{where})", summary.between_passes_ns)
+    if len(by_kind) > 1:
+        for kind, ns in by_kind.items():
+            yield row(f"  (in {kind})", ns)
     yield row("(total)", summary.total_ns, ms(summary.total_ns), summary.runs)
 
 
@@ -104,23 +115,27 @@ def run_cells(run: Run) -> tuple[str, ...]:
     return ms(run.self_ns), ms(run.inclusive_ns), ms(run.start_ns)
 
 
-def run_place(report: Report, run: Run, show: Show) -> str:
-    """Where a run stands, and how it ended if not well; the thread only where there are several."""
-    several = len({other.thread for other in report.slowest}) > 1
-    parts = [
-        f"phase {show(run.phase)}" if run.phase else "",
-        f"kernel {show(run.kernel)}" if run.kernel else "",
-        visible(run.thread) if several else "",
-        run.status if run.status != OK else "",
-    ]
-    return ", ".join(part for part in parts if part)
+def run_places(report: Report, show: Show) -> list[str]:
+    """For each of the slowest runs where it stands, if that tells them apart, and how it ended."""
+    threads = len({run.thread for run in report.slowest}) > 1
+    kernels = len({run.kernel for run in report.slowest} - {""}) > 1
+    places = []
+    for run in report.slowest:
+        parts = [
+            f"phase {show(run.phase)}" if run.phase else "",
+            f"kernel {show(run.kernel)}" if run.kernel and kernels else "",
+            visible(run.thread) if threads else "",
+            run.status if run.status != OK else "",
+        ]
+        places.append(", ".join(part for part in parts if part))
+    return places
 
 
 def failure_place(failed: Failed, show: Show) -> str:
     """The passes around a failure and the phase and kernel; empty if nothing is known."""
     parts = [
         f"in {' > '.join(map(show, failed.path))}" if failed.path else "",
-        f"phase {show(failed.phase)}" if failed.phase else "",
+        f"phase {show(failed.phase)}" if failed.phase and failed.phase not in failed.path else "",
         f"kernel {show(failed.kernel)}" if failed.kernel else "",
     ]
     return ", ".join(part for part in parts if part)
@@ -135,9 +150,10 @@ def failure_error(failed: Failed) -> str:
 
 def failure_text(failed: Failed) -> list[str]:
     """The lines of an error's text after its first line, which `failure_error` has."""
-    first, *rest = lines_of(failed.detail) or [""]
-    whole = failed.detail if first != "".join(lines_of(failed.message)) else "\n".join(rest)
-    return lines_of(whole, DETAIL_LINES)
+    lines = lines_of(failed.detail)
+    if lines[:1] == lines_of(failed.message):
+        lines = lines[1:]
+    return without_middle(lines, DETAIL_LINES)
 
 
 def tree_remarks(line: TreeLine) -> str:

@@ -17,8 +17,8 @@ class OpenSlices:
         self._lane = lane
         self.rows: list[int] = []
         """Rows of the open slices in the builder, outermost first."""
-        self.time = 0
-        """Time of the last event, ns."""
+        self._time: int | None = None
+        """Time of the last event, ns; a trace may begin below zero."""
 
     def begin(self, time: int, name: str, category: str) -> int:
         """Open a slice; returns its row in the builder."""
@@ -37,11 +37,7 @@ class OpenSlices:
         return row
 
     def _not_before(self, time: int) -> int:
-        # The first event sets the time: a trace may begin below zero.
-        if self._started and time < self.time:
-            time = self.time
-        self._started = True
-        self.time = time
+        if self._time is not None and time < self._time:
+            time = self._time
+        self._time = time
         return time
-
-    _started = False

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tilelang_trace.trace.findings import Finding
 from tilelang_trace.trace.model import (
     Arguments,
     Column,
     ColumnType,
     Counters,
     CounterTrack,
-    Finding,
     Ids,
     Instants,
     Ints,

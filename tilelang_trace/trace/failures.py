@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tilelang_trace.trace.arguments import ERROR_CATEGORY, ERROR_STATUSES, FAILED
+from tilelang_trace.trace.arguments import ERROR_CATEGORY, ERROR_STATUSES, FAILED, kind_of
 from tilelang_trace.trace.model import Json, Trace
 
 ROW_NAME = "Failures"
@@ -36,7 +36,7 @@ def failures(trace: Trace) -> list[Failure]:
     errors = trace.arguments.values("error")
     found = []
     for row, status in trace.arguments.values("status").items():
-        if status == FAILED:
+        if status == FAILED and kind_of(trace.category(row)) is not None:
             line = first_line(errors.get(row))
             name = f"{trace.name(row)} failed: {line}" if line else f"{trace.name(row)} failed"
             found.append(Failure(row, int(trace.slices.end[row]), name))
@@ -45,11 +45,16 @@ def failures(trace: Trace) -> list[Failure]:
 
 def written_category(category: str, status: Json) -> str:
     """The category text that a file has: `pass,error` for a failed or incomplete pass."""
-    return f"{category},{ERROR_CATEGORY}" if status in ERROR_STATUSES else category
+    return f"{category},{ERROR_CATEGORY}" if _is_flagged(category, status) else category
 
 
 def read_category(category: str, status: Json) -> str:
     """The category of a slice without the derived `error`."""
-    if status in ERROR_STATUSES:
-        return category.removesuffix(f",{ERROR_CATEGORY}")
-    return category
+    return (
+        category.removesuffix(f",{ERROR_CATEGORY}") if _is_flagged(category, status) else category
+    )
+
+
+def _is_flagged(category: str, status: Json) -> bool:
+    # Slices of other tools may have a `status` too; what it means is not ours to say.
+    return status in ERROR_STATUSES and kind_of(category) is not None

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilelang_trace.trace.arguments import KINDS, RANK, kind_of
+from tilelang_trace.trace.findings import Finding
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 Ids: TypeAlias = npt.NDArray[np.int32]
@@ -64,21 +65,6 @@ class CounterTrack:
     unit: str = ""
     thread: int | None = None
     process: int | None = None
-
-
-@dataclass(frozen=True)
-class Finding:
-    """Something in an input that was not as it should be, and what was done about it."""
-
-    place: str
-    """Where: `line 12`, `byte 3456`, or a slice in words."""
-    rule: str
-    """Which rule it breaks, a short name such as `overlap`."""
-    done: str
-    """What the reader did about it, one line."""
-
-    def __str__(self) -> str:
-        return f"{self.place}: {self.rule}: {self.done}"
 
 
 @dataclass(frozen=True, eq=False)

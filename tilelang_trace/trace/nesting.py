@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tilelang_trace.trace.findings import EMPTY_SLICE, NEGATIVE_DURATION, OVERLAP, ROUNDING
 from tilelang_trace.trace.model import Ids, Ints
 
 ROUNDING_NS = 1000
@@ -90,9 +91,9 @@ def mend(begin: Ints, end: Ints) -> Mended:
     for i in _mending_order(begin, end):
         start, stop, empty = int(begin[i]), int(end[i]), bool(end[i] <= begin[i])
         if stop < start:
-            mends.append((i, "negative-duration", f"lasted {stop - start} ns, given 1 ns"))
+            mends.append((i, NEGATIVE_DURATION, f"lasted {stop - start} ns, given 1 ns"))
         elif stop == start:
-            mends.append((i, "empty-slice", "lasted 0 ns, given 1 ns"))
+            mends.append((i, EMPTY_SLICE, "lasted 0 ns, given 1 ns"))
         number = 0
         for number, stack in enumerate(stacks):  # noqa: B007 - the lane that the loop stops at
             at, until = start, max(stop, start + 1)
@@ -104,14 +105,14 @@ def mend(begin: Ints, end: Ints) -> Mended:
             if not stack or until <= stack[-1].end:
                 break
             if at < stack[-1].end and until - stack[-1].end <= ROUNDING_NS:
-                mends.append((i, "rounding", f"cut by {until - stack[-1].end} ns to its parent"))
+                mends.append((i, ROUNDING, f"cut by {until - stack[-1].end} ns to its parent"))
                 until = stack[-1].end
                 break
         else:
             number, at, until = len(stacks), start, max(stop, start + 1)
             stacks.append([])
         if number:
-            mends.append((i, "overlap", f"moved to lane {number + 1}"))
+            mends.append((i, OVERLAP, f"moved to lane {number + 1}"))
         stacks[number].append(_Open(at, until, empty))
         begins[i], ends[i], lanes[i] = at, until, number
     return Mended(begins, ends, lanes, mends)

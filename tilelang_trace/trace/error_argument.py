@@ -1,0 +1,43 @@
+"""The `error` argument: what a trace keeps of an error's text, within the contract's limits."""
+
+from __future__ import annotations
+
+import re
+
+from tilelang_trace.trace.arguments import DETAIL_LIMIT, MESSAGE_LIMIT
+from tilelang_trace.trace.build import encodable
+from tilelang_trace.trace.model import Json
+
+_ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+"""Escape sequences of terminals: CSI, OSC, and the two-character ones (ECMA-48)."""
+
+
+def error_argument(type_: str, cause: str, text: str) -> dict[str, Json]:
+    """An `error` argument: the first line as message and the whole text as detail, both within
+    their limits.
+    """
+    text = encodable(_ANSI.sub("", text).replace("\0", "\N{SYMBOL FOR NULL}"))
+    message = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    if len(message) > MESSAGE_LIMIT:
+        message = message[: MESSAGE_LIMIT - 1] + "\N{HORIZONTAL ELLIPSIS}"
+    return {"type": type_, "cause": cause, "message": message, "detail": _cut(text)}
+
+
+def enclosing(error: dict[str, Json]) -> dict[str, Json]:
+    """The `error` argument of the slices around the one that failed: the whole text stands only
+    there.
+    """
+    return {key: value for key, value in error.items() if key != "detail"}
+
+
+def _cut(text: str) -> str:
+    """The text, cut to the limit at a whole character, with the number of characters left out."""
+    data = text.encode()
+    if len(data) <= DETAIL_LIMIT:
+        return text
+    # Half from the start and half from the end: a long text often ends with what matters.
+    room = (DETAIL_LIMIT - 100) // 2
+    head = data[:room].decode(errors="ignore")
+    tail = data[-room:].decode(errors="ignore")
+    left_out = len(text) - len(head) - len(tail)
+    return f"{head}\n[... {left_out} characters left out ...]\n{tail}"
