@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
 import sys
 import threading
 from collections.abc import Callable
@@ -410,7 +412,11 @@ class TestTheCompileDoesNotNotice:
         assert "No space left on device" in said[0]
         trace = tilelang_trace.read(tmp_path / "x.pftrace")
         assert "before" in [p[0] for p in passes(trace)]
-        assert not trace.metadata["recording"]["complete"]
+        assert rows(trace)[0][3] == "open", "the context did not fail, the recording of it ended"
+        assert trace.metadata["recording"] == {
+            "complete": False,
+            "reason": "recording stopped: [Errno 28] No space left on device",
+        }
 
     def test_a_folder_that_cannot_be_written_is_said_and_nothing_else(
         self, make_pass: Make, module: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]
@@ -445,9 +451,9 @@ class TestOutputs:
     def test_an_output_in_use_gets_a_number(
         self, make_pass: Make, module: Any, tmp_path: Path
     ) -> None:
-        with tilelang_trace.record(tmp_path / "x.json.gz") as first:
-            with tilelang_trace.record(tmp_path / "x.json.gz") as second:
-                make_pass("p")(module)
+        path = tmp_path / "x.json.gz"
+        with tilelang_trace.record(path) as first, tilelang_trace.record(path) as second:
+            make_pass("p")(module)
         assert first.path == tmp_path / "x.json.gz"
         assert second.path == tmp_path / "x.1.json.gz"
         assert sorted(p.name for p in tmp_path.iterdir()) == ["x.1.json.gz", "x.json.gz"]
@@ -472,6 +478,82 @@ class TestOutputs:
         trace = tilelang_trace.read(tmp_path / "x.pftrace")
         assert len(trace.slices) == 0
         assert trace.metadata["versions"]["tvm"] == tvm.__version__
+
+
+class TestProcesses:
+    """Under `tilelang-trace run`: the processes that a script starts, and how they end."""
+
+    SCRIPT = """
+import multiprocessing, os, sys
+import tvm
+
+def make(name, body=lambda: None):
+    @tvm.transform.module_pass(opt_level=0, name=name)
+    def run(mod, context):
+        body()
+        return mod
+    return run
+
+def compile_it(name, body=lambda: None):
+    with tvm.transform.PassContext():
+        tvm.transform.Sequential([make("first"), make(name, body)], name="outer")(tvm.IRModule({}))
+
+if __name__ == "__main__":
+    compile_it("in parent", lambda: start())
+"""
+
+    def record(self, folder: Path, start: str) -> tuple[Trace, int]:
+        script = f"{self.SCRIPT}\n".replace(
+            "if __name__ ==", f"def start():\n    {start}\n\nif __name__ =="
+        )
+        (folder / "script.py").write_text(script)
+        done = subprocess.run(
+            [sys.executable, "-m", "tilelang_trace", "run", "-o", "x.pftrace", "script.py"],
+            cwd=folder,
+            check=False,
+        )
+        return tilelang_trace.read(folder / "x.pftrace"), done.returncode
+
+    @pytest.mark.parametrize("how", ["fork", "spawn"])
+    def test_a_child_process_is_a_process_of_the_trace(
+        self, tvm: Any, tmp_path: Path, how: str
+    ) -> None:
+        trace, code = self.record(
+            tmp_path,
+            f"child = multiprocessing.get_context({how!r})"
+            ".Process(target=compile_it, args=('in child',)); child.start(); child.join()",
+        )
+        assert code == 0
+        assert trace.metadata["recording"] == {"complete": True, "reason": ""}
+        assert [process.name for process in trace.processes] == ["script.py", "script.py"]
+        assert len({process.pid for process in trace.processes}) == 2
+        assert [(p[0], p[2]) for p in passes(trace)] == [
+            ("outer", 0),
+            ("first", 1),
+            ("in parent", 1),
+            ("outer", 0),
+            ("first", 1),
+            ("in child", 1),
+        ]
+
+    @pytest.mark.parametrize("name", ["SIGKILL", "SIGSEGV"])
+    def test_a_signal_in_a_pass_is_its_failure(self, tvm: Any, tmp_path: Path, name: str) -> None:
+        number = int(signal.Signals[name])
+        trace, code = self.record(tmp_path, f"os.kill(os.getpid(), {number})")
+        assert code == 128 + number
+        assert [row[1:] for row in rows(trace)] == [
+            ("PassContext", "context", "incomplete"),
+            ("outer", "pass", "incomplete"),
+            ("first", "pass", "ok"),
+            ("in parent", "pass", "failed"),
+        ]
+        assert trace.arguments.of(3)["error"] == {
+            "type": name,
+            "cause": "signal",
+            "message": f"the process was killed by {name}",
+            "detail": f"the process was killed by {name}",
+        }
+        assert not trace.metadata["recording"]["complete"]
 
 
 class TestTraceInstrument:

@@ -1,4 +1,4 @@
-"""The journal: whole packets in a file that grows, readable at every moment and after every death."""
+"""The journal: whole packets in a growing file, readable at every moment and after every death."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 from tilelang_trace.formats.packets import PacketSequence, track_packet
 from tilelang_trace.formats.pftrace_reader import read
@@ -29,7 +31,7 @@ def test_what_was_appended_is_in_the_file_while_the_journal_is_open(tmp_path: Pa
     journal = Journal(tmp_path)
     write_passes(journal, 5)
     data = journal.path.read_bytes()
-    assert len(data) == BLOCK_BYTES
+    assert len(data) % BLOCK_BYTES == 0, "whole blocks, so zeros follow the packets"
     trace = read(data).build()
     assert [trace.name(row) for row in range(5)] == ["p0", "p1", "p2", "p0", "p1"]
     assert not trace.findings
@@ -84,3 +86,24 @@ def test_after_a_fork_only_the_parent_writes_its_file(tmp_path: Path) -> None:
     journal.append(track_packet(2, 9, name="after"))
     journal.close()
     assert len(read(journal.path.read_bytes()).build().slices) == 3
+
+
+def test_a_full_disk_is_told_before_a_packet_is_cut_and_leaves_room_for_the_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(descriptor: int, start: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    journal = Journal(tmp_path)
+    write_passes(journal, 3)
+    monkeypatch.setattr("tilelang_trace.recording.journal._allocate", full)
+    long_packet = track_packet(2, 8, name="x" * 100_000)
+    with pytest.raises(OSError, match="No space left"):
+        for _ in range(30):
+            journal.append(long_packet)
+    journal.close(track_packet(2, 9, name="y" * 200_000))
+    data = journal.path.read_bytes()
+    assert data.endswith(b"y" * 200_000 + b"\x78\x02")
+    trace = read(data).build()
+    assert len(trace.slices) == 3
+    assert not trace.findings

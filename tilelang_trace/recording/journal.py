@@ -37,10 +37,13 @@ class Journal:
         self._lock = threading.RLock()
         self.path, self._descriptor = _new_file(folder)
         _lock_file(self._descriptor)
+        self._allocated = 0
+        """Bytes of the file that have their place on the disk."""
         self._start = 0
         """Offset of the mapped block in the file."""
         self._position = 0
         """Offset of the next packet in the mapped block."""
+        self._allocate(2 * BLOCK_BYTES)
         self._map = self._block(0)
 
     def append(self, packet: bytes) -> None:
@@ -52,11 +55,14 @@ class Journal:
                 self._map[begin:end] = packet
                 self._position = end
             else:
+                # One block more than needed, so that `close` finds room on a disk that is full.
+                self._allocate(self._start + end + BLOCK_BYTES)
                 self._append_across(packet)
 
-    def close(self) -> None:
-        """Cut the zeros off and close the file."""
+    def close(self, last: bytes = b"") -> None:
+        """Append a last packet of less than a block, cut the zeros off and close the file."""
         with self._lock:
+            self._append_across(last)
             self._map.close()
             os.ftruncate(self._descriptor, self._start + self._position)
             os.close(self._descriptor)
@@ -67,7 +73,7 @@ class Journal:
         os.close(self._descriptor)
 
     def _append_across(self, packet: bytes) -> None:
-        """Append a packet that ends in a later block."""
+        """Append a packet that may end in a later block; its place has been allocated."""
         rest = memoryview(packet)
         while rest:
             room = BLOCK_BYTES - self._position
@@ -82,8 +88,13 @@ class Journal:
             self._position += len(piece)
 
     def _block(self, start: int) -> mmap.mmap:
-        _allocate(self._descriptor, start)
         return mmap.mmap(self._descriptor, BLOCK_BYTES, offset=start)
+
+    def _allocate(self, end: int) -> None:
+        """Give the file its place on the disk, in whole blocks, up to this offset at least."""
+        while self._allocated < end:
+            _allocate(self._descriptor, self._allocated)
+            self._allocated += BLOCK_BYTES
 
 
 def _new_file(folder: Path) -> tuple[Path, int]:

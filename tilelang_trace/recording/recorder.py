@@ -163,8 +163,7 @@ class Recording:
                     self._journal = self._open_journal()
                 journal, self._journal = self._journal, None
             if journal is not None:
-                journal.append(metadata_packet(1, now, folder.END, end))
-                journal.close()
+                journal.close(metadata_packet(1, now, folder.END, end))
         except OSError as error:
             if how != "trouble":  # else it has been said already
                 say(f"the end of the recording can't be written: {error}")
