@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from tilelang_trace.trace.arguments import COMPILE, CONTEXT, KINDS, OK, PHASE
 from tilelang_trace.trace.failures import failures
-from tilelang_trace.trace.model import Ids, Ints, Json, Trace
+from tilelang_trace.trace.json_values import Json
+from tilelang_trace.trace.model import Ids, Ints, Trace
 
 RunOrder: TypeAlias = Literal["self", "inclusive"]
 

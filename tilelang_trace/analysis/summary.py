@@ -24,7 +24,8 @@ from tilelang_trace.analysis.ancestry import nearest_above, outermost_of_name, s
 from tilelang_trace.analysis.runs import Failed, Places, Run, RunOrder, describe, failed_runs
 from tilelang_trace.trace.arguments import FAILED, INCOMPLETE, KINDS, OPEN, PASS
 from tilelang_trace.trace.findings import LOSSES, Finding
-from tilelang_trace.trace.model import Ids, Ints, Json, Mask, Trace
+from tilelang_trace.trace.json_values import Json
+from tilelang_trace.trace.model import Ids, Ints, Mask, Trace
 
 OTHER = "other"
 """Stands for the kind of slices that are none of ours, where time is broken down by kind."""

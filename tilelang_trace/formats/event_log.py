@@ -41,10 +41,18 @@ from tilelang_trace.trace.arguments import (
 )
 from tilelang_trace.trace.build import TraceBuilder
 from tilelang_trace.trace.error_argument import error_argument
-from tilelang_trace.trace.model import Json, Lane, Trace
+from tilelang_trace.trace.json_values import Json
+from tilelang_trace.trace.model import Lane, Trace
 
 VERSION = 1
 _REQUIRED = ("name", "sequence", "depth", "start_ns", "end_ns")
+_TYPES: dict[str, tuple[type, str]] = {
+    "name": (str, "text"),
+    "phase": (str, "text"),
+    "thread_name": (str, "text"),
+    "error": (dict, "object"),
+    "args": (dict, "object"),
+}
 _OWN = ("sequence", "depth", "parent_sequence", "phase", "status", "error")
 
 
@@ -59,14 +67,24 @@ def write(trace: Trace) -> Iterator[bytes]:
     contexts = trace.arguments.values("context")
     kind_pass, kind_context = KINDS.index(PASS), KINDS.index(CONTEXT)
     context: list[int | None] = []
+    depth: list[int] = []
     for row, parent in enumerate(slices.parent.tolist()):
         if kinds[row] == kind_context:
             context.append(contexts.get(row))
+            depth.append(0)
         else:
             context.append(context[parent] if parent >= 0 else None)
+            is_in_pass = bool(parent >= 0 and kinds[parent] == kind_pass)
+            depth.append(depth[parent] + is_in_pass if parent >= 0 else 0)
     rows = [r for r in slices.begin.argsort(kind="stable").tolist() if kinds[r] == kind_pass]
-    for row in rows:
-        yield orjson.dumps(_line(trace, row, context[row])) + b"\n"
+    for number, row in enumerate(rows):
+        line = _line(trace, row, context[row])
+        # Passes of other tools may have no numbers, but a log must.
+        if not isinstance(line["sequence"], int):
+            line["sequence"] = number
+        if not isinstance(line["depth"], int):
+            line["depth"] = depth[row]
+        yield orjson.dumps(line) + b"\n"
 
 
 def _line(trace: Trace, row: int, context: int | None) -> dict[str, Json]:
@@ -189,19 +207,25 @@ class _Reader:
                 raise UserError(f"line {number}: the pass has no {key!r}")
         for key in ("sequence", "depth", "start_ns"):
             self._number(number, event, key)
+        for key in ("sequence", "depth"):
+            if event[key] < 0:
+                raise UserError(f"line {number}: {key!r} is below zero: {event[key]}")
         for key in ("end_ns", "failed_ns", "parent_sequence", "context", "pid", "tid"):
             if event.get(key) is not None:
                 self._number(number, event, key)
-        if not isinstance(event["name"], str):
-            raise UserError(f"line {number}: the pass's name is no text: {event['name']!r}")
+        for key, (kind, words) in _TYPES.items():
+            if event.get(key) is not None and not isinstance(event[key], kind):
+                raise UserError(f"line {number}: {key!r} is no {words}: {event[key]!r}")
+        if event["name"] is None:
+            raise UserError(f"line {number}: 'name' is null")
         arguments: dict[str, Json] = {"sequence": event["sequence"], "depth": event["depth"]}
         for key in ("parent_sequence", "phase"):
             if event.get(key) is not None:
                 arguments[key] = event[key]
-        if isinstance(event.get("error"), dict):
+        if event.get("error") is not None:
             arguments["error"] = _error(event["error"])
         more = event.get("args")
-        if isinstance(more, dict):
+        if more is not None:
             arguments.update((k, v) for k, v in more.items() if k not in _OWN or k == "status")
         self.passes.append(
             _Pass(
@@ -220,7 +244,7 @@ class _Reader:
     @staticmethod
     def _number(number: int, event: Mapping[str, Json], key: str) -> None:
         value = event[key]
-        if not isinstance(value, int) or isinstance(value, bool) or not abs(value) < 2**62:
+        if not isinstance(value, int) or isinstance(value, bool) or not -(2**63) <= value < 2**63:
             raise UserError(f"line {number}: {key!r} is no 64-bit integer: {value!r}")
 
     def _lane(self, event: Mapping[str, Json]) -> int:

@@ -9,13 +9,13 @@ import os
 import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import cast
 
 from tilelang_trace.errors import UserError
+from tilelang_trace.formats.wire import top_level_fields
 from tilelang_trace.trace.build import TraceBuilder
 from tilelang_trace.trace.model import Trace
 
@@ -46,7 +46,7 @@ class Format:
 
 _HERE = __package__
 LOG = Format("pass-event log", ".events.jsonl", f"{_HERE}.event_log", f"{_HERE}.event_log")
-JSON = Format("Chrome JSON", ".json", f"{_HERE}.chrome_json", f"{_HERE}.chrome_json")
+JSON = Format("Chrome JSON", ".json", f"{_HERE}.chrome_json_reader", f"{_HERE}.chrome_json_writer")
 PFTRACE = Format(
     "Perfetto protobuf", ".pftrace", f"{_HERE}.pftrace_reader", f"{_HERE}.pftrace_writer"
 )
@@ -95,16 +95,29 @@ def sniff(data: bytes) -> Format:
     start = data[:4096].lstrip(b" \t\r\n")
     if not start:
         raise UserError("the file is empty: no trace")
-    if start.startswith((b"{", b"[")):
+    if data[:1] == b"\x0a" and (start[:1] not in b"{[" or _starts_with_a_packet(data)):
+        return PFTRACE
+    if start.startswith(b"["):
+        return JSON
+    if start.startswith(b"{"):
         line = data.lstrip(b" \t\r\n").partition(b"\n")[0]
         return LOG if b'"pass_events"' in line and b'"traceEvents"' not in line else JSON
-    if data[:1] == b"\x0a":
-        return PFTRACE
     shown = data[:16].decode("ascii", "backslashreplace")
     raise UserError(
         "neither a Perfetto trace, Chrome JSON nor a pass-event log: "
         f"it starts with {shown!r} (byte 0)"
     )
+
+
+def _starts_with_a_packet(data: bytes) -> bool:
+    """Whether what could be a blank line and a bracket is the key and length of a whole packet."""
+    try:
+        _, _, body = next(top_level_fields(data))
+        for _ in top_level_fields(body):
+            pass
+    except (ValueError, StopIteration):
+        return False
+    return data[2 + len(body) : 3 + len(body)] in (b"\x0a", b"\x00", b"")
 
 
 def write(trace: Trace, path: str | os.PathLike[str]) -> None:
@@ -136,26 +149,27 @@ def write_whole(path: str | os.PathLike[str], pieces: Iterable[bytes]) -> None:
     Raises UserError if it can't be written; what stood there before is still there then.
     """
     target = Path(path)
-    if target.exists() and not target.is_file():
-        # A pipe or a device such as /dev/stdout: nothing to rename to.
-        with open(target, "wb") as stream:
-            stream.writelines(pieces)
-        return
-    temporary = ""
     try:
-        descriptor, temporary = tempfile.mkstemp(
-            prefix=f".{target.name}.", suffix=".part", dir=target.parent
-        )
+        if target.exists() and not target.is_file() and not target.is_dir():
+            # A pipe or a device such as /dev/stdout: nothing to rename to.
+            with open(target, "wb") as stream:
+                stream.writelines(pieces)
+        else:
+            _write_and_rename(target, pieces)
+    except OSError as error:
+        raise UserError(f"{target}: can't be written: {error.strerror}") from None
+
+
+def _write_and_rename(target: Path, pieces: Iterable[bytes]) -> None:
+    descriptor, temporary = tempfile.mkstemp(".part", ".tilelang-trace-", target.parent)
+    try:
         with open(descriptor, "wb") as stream:
             stream.writelines(pieces)
         os.chmod(temporary, 0o666 & ~_umask())
         os.replace(temporary, target)
-    except OSError as error:
-        raise UserError(f"{target}: can't be written: {error.strerror}") from None
-    finally:
-        if temporary:
-            with suppress(FileNotFoundError):
-                os.unlink(temporary)
+    except BaseException:
+        os.unlink(temporary)
+        raise
 
 
 def _umask() -> int:

@@ -41,7 +41,7 @@ from tilelang_trace.formats.wire import (
 from tilelang_trace.trace.arguments import FAILED, INCOMPLETE
 
 if TYPE_CHECKING:
-    from tilelang_trace.trace.model import Json
+    from tilelang_trace.trace.json_values import Json
 
 CLOCK_REALTIME, CLOCK_MONOTONIC, CLOCK_BOOTTIME = 1, 3, 6
 """Perfetto's builtin clock ids."""
@@ -57,7 +57,7 @@ INTERNED_ARGUMENTS = frozenset({"phase", "status"})
 _STATE_CLEARED, _NEEDS_STATE = 1, 2
 _SLICE_BEGIN, _SLICE_END, _INSTANT, _COUNTER = 1, 2, 3, 4
 _SIBLING_MERGE_NONE = 2
-_EXPLICIT_ORDER = 3
+_EXPLICIT_ORDER = 1
 
 _KEPT = 1 << 14
 """How many prepared pieces a sequence keeps: memory must not grow with the number of events."""
@@ -274,7 +274,8 @@ class PacketSequence:
 
     def argument(self, name: str, value: Json) -> bytes:
         """An argument, as a field of an event."""
-        if isinstance(value, (dict, list, tuple)):
+        if isinstance(value, (dict, list, tuple, float)):
+            # Neither can be looked up: containers have no hash, and 0.0 is equal to -0.0.
             return field_bytes(4, self._named(name) + self._value(value))
         key = (name, value, type(value))
         known = self._annotations.get(key)
@@ -321,4 +322,6 @@ class PacketSequence:
             )
         if isinstance(value, (list, tuple)) and value:
             return b"".join(field_bytes(12, self._value(item)) for item in value)
-        return field_bytes(9, orjson.dumps(value))
+        if value is None or isinstance(value, float):
+            return b""  # JSON's null: Perfetto shows nothing, and v52 crashes on the text "null"
+        return field_bytes(9, orjson.dumps(value))  # {} and []

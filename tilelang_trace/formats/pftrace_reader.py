@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
 
@@ -21,13 +21,22 @@ from tilelang_trace.formats.wire import Truncated, top_level_fields
 from tilelang_trace.trace import failures, findings
 from tilelang_trace.trace.begin_end import OpenSlices
 from tilelang_trace.trace.build import TraceBuilder
-from tilelang_trace.trace.model import CounterTrack, Json, Lane
+from tilelang_trace.trace.json_values import Json
+from tilelang_trace.trace.model import CounterTrack, Lane
 
 if TYPE_CHECKING:
     from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
 
 _SLICE_BEGIN, _SLICE_END, _INSTANT, _COUNTER = 1, 2, 3, 4
 _STATE_CLEARED = 1
+
+
+class _Step(NamedTuple):
+    """One step of a flow; in order, what ends it comes last even at one time."""
+
+    ends: bool
+    time: int
+    row: int
 
 
 class _Event(NamedTuple):
@@ -37,6 +46,7 @@ class _Event(NamedTuple):
     category: str
     arguments: dict[str, Json]
     flows: tuple[int, ...]
+    ended_flows: tuple[int, ...]
     value: float
 
 
@@ -152,10 +162,15 @@ class _Reader:
                 (sequence.arguments, interned.debug_annotation_names),
             ):
                 for entry in new:
-                    known[entry.iid] = entry.name
+                    known[entry.iid] = _text(entry.name)
             for text in interned.debug_annotation_string_values:
                 sequence.texts[text.iid] = text.str.decode("utf-8", "replace")
         if packet.HasField("track_event"):
+            if packet.timestamp >= 2**63:
+                raise UserError(
+                    f"not a Perfetto trace: the time {packet.timestamp} of the packet at byte "
+                    f"{offset} is beyond any clock"
+                )
             self._take_event(packet.timestamp, packet.track_event, sequence)
         elif packet.HasField("track_descriptor"):
             self.tracks[packet.track_descriptor.uuid] = packet.track_descriptor
@@ -173,7 +188,7 @@ class _Reader:
 
     def _take_event(self, time: int, event: pb.TrackEvent, sequence: _Sequence) -> None:
         categories = [sequence.categories.get(i, "") for i in event.category_iids]
-        categories += event.categories
+        categories += map(_text, event.categories)
         value = event.double_counter_value if event.HasField("double_counter_value") else 0.0
         if event.HasField("counter_value"):
             value = float(event.counter_value)
@@ -182,15 +197,11 @@ class _Reader:
             _Event(
                 time,
                 event.type,
-                sequence.names.get(event.name_iid, "") if event.name_iid else event.name,
+                sequence.names.get(event.name_iid, "") if event.name_iid else _text(event.name),
                 ",".join(filter(None, categories)),
-                {
-                    sequence.arguments.get(a.name_iid, "") if a.name_iid else a.name: _value(
-                        a, sequence
-                    )
-                    for a in event.debug_annotations
-                },
-                (*event.flow_ids, *event.terminating_flow_ids),
+                {_name(a, sequence): _value(a, sequence) for a in event.debug_annotations},
+                tuple(event.flow_ids),
+                tuple(event.terminating_flow_ids),
                 value,
             )
         )
@@ -198,12 +209,12 @@ class _Reader:
     # ------------------------------------------------------------------ from tracks to lanes
 
     def _place(self) -> Reading:
-        lanes: dict[int, int] = {}
-        origin = 0
+        opened = envelope.Opened(0, {}, [])
         first_row = len(self.builder.begins)
         sealed = self.documents.get(envelope.NAME)
         if isinstance(sealed, dict):
-            origin, lanes = envelope.unseal(sealed, self.builder)
+            opened = envelope.unseal(sealed, self.builder)
+        origin, lanes = opened.origin, dict(opened.lanes)
         for uuid, track in self.tracks.items():
             if not sealed and track.HasField("thread"):
                 lanes[uuid] = self._lane(uuid)
@@ -215,8 +226,8 @@ class _Reader:
             origin + max((e.time for events in self.events.values() for e in events), default=0),
             range(0),
         )
-        counters = self._counters(sealed)
-        steps: dict[int, list[tuple[int, int]]] = {}
+        counters = self._counters(opened)
+        steps: dict[int, list[_Step]] = {}
         for uuid, events in self.events.items():
             if any(a.time > b.time for a, b in zip(events, events[1:])):
                 events.sort(key=itemgetter(0))
@@ -224,17 +235,14 @@ class _Reader:
                 for event in events:
                     self.builder.counter(counters[uuid], event.time + origin, event.value)
                 continue
-            events = [e for e in events if e.kind != _INSTANT or e.category != failures.CATEGORY]
-            if not events:
-                continue
             if uuid not in lanes:
+                if sealed and self._track_name(uuid) == failures.ROW_NAME:
+                    continue  # it is derived from the failed slices when the trace is written
                 lanes[uuid] = self._lane(uuid)
             self._fill(lanes[uuid], events, origin, reading, steps)
         for flow in steps.values():
             flow.sort()
-            self.builder.flows.extend(
-                (source, target) for (_, source), (_, target) in zip(flow, flow[1:])
-            )
+            self.builder.flows.extend((a.row, b.row) for a, b in zip(flow, flow[1:]))
         reading.rows = range(first_row, len(self.builder.begins))
         return reading
 
@@ -244,7 +252,7 @@ class _Reader:
         events: list[_Event],
         origin: int,
         reading: Reading,
-        steps: dict[int, list[tuple[int, int]]],
+        steps: dict[int, list[_Step]],
     ) -> None:
         stack = OpenSlices(self.builder, lane)
         strays = 0
@@ -267,7 +275,9 @@ class _Reader:
             if event.arguments:
                 reading.arguments.setdefault(row, {}).update(event.arguments)
             for flow in event.flows:
-                steps.setdefault(flow, []).append((time, row))
+                steps.setdefault(flow, []).append(_Step(False, time, row))
+            for flow in event.ended_flows:
+                steps.setdefault(flow, []).append(_Step(True, time, row))
         if strays:
             self.builder.finding(
                 f"lane {lane}",
@@ -279,32 +289,34 @@ class _Reader:
             for row in reversed(stack.rows):
                 self.builder.ends[row] = max(reading.last_time, self.builder.begins[row] + 1)
 
-    def _counters(self, sealed: Any) -> dict[int, int]:
+    def _counters(self, opened: envelope.Opened) -> dict[int, int]:
         """The counter track of each uuid."""
-        found = {}
-        known = len(self.builder.counter_tracks)
-        uuids = [uuid for uuid, track in self.tracks.items() if track.HasField("counter")]
-        for number, uuid in enumerate(uuids):
-            if not sealed or number >= known:
-                track = self.tracks[uuid]
+        found = {uuid: number for number, uuid in enumerate(opened.counters)}
+        for uuid, track in self.tracks.items():
+            if track.HasField("counter") and uuid not in found:
                 thread, process = self._owner(uuid)
-                name = track.name or track.static_name
+                found[uuid] = len(self.builder.counter_tracks)
                 self.builder.counter_tracks.append(
-                    CounterTrack(name, track.counter.unit_name, thread, process)
+                    CounterTrack(
+                        self._track_name(uuid), _text(track.counter.unit_name), thread, process
+                    )
                 )
-            found[uuid] = number
         return found
 
+    def _track_name(self, uuid: int) -> str:
+        track = self.tracks.get(uuid)
+        return _text(track.name or track.static_name) if track is not None else ""
+
     def _lane(self, uuid: int) -> int:
-        """A new lane for a track of another tool."""
+        """The lane of a track that no envelope names: a thread's own, or a new one."""
         thread, process = self._owner(uuid)
         track = self.tracks.get(uuid)
-        if track is None or track.HasField("thread") or track.HasField("process"):
-            lane = Lane(thread, process)
-            if lane in self.builder.lanes:
-                return self.builder.lanes.index(lane)
-            return self.builder.lane(lane)
-        return self.builder.lane(Lane(thread, process, track.name or track.static_name))
+        if track is not None and not track.HasField("thread") and not track.HasField("process"):
+            return self.builder.lane(Lane(thread, process, self._track_name(uuid)))
+        lane = Lane(thread, process)
+        if lane in self.builder.lanes:
+            return self.builder.lanes.index(lane)
+        return self.builder.lane(lane)
 
     def _owner(self, uuid: int) -> tuple[int | None, int | None]:
         """The thread, or else the process, that a track belongs to: its own or that of its
@@ -330,22 +342,30 @@ class _Reader:
             for t in self.tracks.values()
             if t.HasField("process") and t.process.pid == pid
         ]
-        return self.builder.process(names[-1] if names else "", pid)
+        return self.builder.process(_text(names[-1]) if names else "", pid)
 
     def _thread(self, descriptor: pb.ThreadDescriptor) -> int:
         process = self._process(descriptor.pid)
         for number, thread in enumerate(self.builder.threads):
             if thread.process == process and thread.tid == descriptor.tid:
                 return number
-        return self.builder.thread(process, descriptor.thread_name, descriptor.tid)
+        return self.builder.thread(process, _text(descriptor.thread_name), descriptor.tid)
+
+
+def _text(value: str | bytes) -> str:
+    """A text field; protobuf gives bytes where it is not UTF-8."""
+    return value if isinstance(value, str) else value.decode("utf-8", "replace")
+
+
+def _name(annotation: pb.DebugAnnotation, sequence: _Sequence) -> str:
+    if annotation.name_iid:
+        return sequence.arguments.get(annotation.name_iid, "")
+    return _text(annotation.name)
 
 
 def _value(annotation: pb.DebugAnnotation, sequence: _Sequence) -> Json:
     if annotation.dict_entries:
-        return {
-            sequence.arguments.get(e.name_iid, "") if e.name_iid else e.name: _value(e, sequence)
-            for e in annotation.dict_entries
-        }
+        return {_name(e, sequence): _value(e, sequence) for e in annotation.dict_entries}
     if annotation.array_values:
         return [_value(e, sequence) for e in annotation.array_values]
     which = annotation.WhichOneof("value")
@@ -358,5 +378,5 @@ def _value(annotation: pb.DebugAnnotation, sequence: _Sequence) -> Json:
         try:
             return orjson.loads(value)
         except ValueError:
-            return value
-    return value
+            return _text(value)
+    return _text(value) if isinstance(value, bytes) else value

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 
 from tilelang_trace.formats import envelope
+from tilelang_trace.formats.flows import Flows
 from tilelang_trace.formats.packets import (
     CLOCK_BOOTTIME,
     CLOCK_MONOTONIC,
@@ -45,13 +47,16 @@ def write(trace: Trace) -> Iterator[bytes]:
     tracks = _Tracks(trace)
     start = max(0, clocks.get(CLOCK_BOOTTIME, envelope.earliest(trace) - origin))
     yield metadata_packet(
-        _ROOT_SEQUENCE, start, envelope.NAME, envelope.seal(trace, origin, tracks.lanes)
+        _ROOT_SEQUENCE,
+        start,
+        envelope.NAME,
+        envelope.seal(trace, origin, tracks.lanes, tracks.counters),
     )
     yield from tracks.packets()
 
     clock = CLOCK_MONOTONIC if clocks else None
     found = failures.failures(trace)
-    flows = _Flows(trace, found)
+    flows = Flows(trace, found)
     sequences = [
         PacketSequence(_ROOT_SEQUENCE + 1 + lane, uuid, clock)
         for lane, uuid in enumerate(tracks.lanes)
@@ -176,25 +181,8 @@ def _labels(trace: Trace) -> list[str]:
     return [f"{name} {version}" for name, version in versions.items() if version]
 
 
-class _Flows:
-    """Flow ids, one an arrow: those of the Trace first, then those from failed slices to their
-    instants.
-    """
-
-    def __init__(self, trace: Trace, found: list[failures.Failure]) -> None:
-        self.starting: dict[int, list[int]] = {}
-        self.ending: dict[int, list[int]] = {}
-        for flow, (source, target) in enumerate(trace.flows.tolist(), 1):
-            self.starting.setdefault(source, []).append(flow)
-            self.ending.setdefault(target, []).append(flow)
-        self.of_failure: dict[int, int] = {}
-        for flow, failure in enumerate(found, 1 + len(trace.flows)):
-            self.starting.setdefault(failure.row, []).append(flow)
-            self.of_failure[failure.row] = flow
-
-
 def _slices(
-    trace: Trace, origin: int, sequences: list[PacketSequence], flows: _Flows
+    trace: Trace, origin: int, sequences: list[PacketSequence], flows: Flows
 ) -> Iterator[bytes]:
     slices, strings = trace.slices, trace.strings
     open_ends: list[int] = []
@@ -258,4 +246,5 @@ def _counters(
     for track, time, value in zip(
         counters.track.tolist(), counters.time.tolist(), counters.value.tolist()
     ):
-        yield sequences[track].counter(time - origin, value)
+        if math.isfinite(value):  # viewers choke on NaN; a gap says it as well
+            yield sequences[track].counter(time - origin, value)

@@ -107,7 +107,10 @@ def top_level_fields(data: bytes | memoryview) -> Iterator[tuple[int, int, bytes
             raise ValueError(f"zero bytes at byte {start} in the middle of the data")
         kind = key & 7
         if kind == 2:
-            length, offset = read_varint(data, offset)
+            try:
+                length, offset = read_varint(data, offset)
+            except Truncated:
+                raise Truncated(start) from None
             if offset + length > size:
                 raise Truncated(start)
             yield start, key >> 3, data[offset : offset + length]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tilelang_trace.trace.error_argument import error_argument
-from tilelang_trace.trace.model import Json
+from tilelang_trace.trace.json_values import Json
 
 
 def describe(error: BaseException) -> dict[str, Json]:

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tilelang_trace.trace.model import Json
+from tilelang_trace.trace.json_values import Json
 
 
 def clocks() -> dict[str, int]:

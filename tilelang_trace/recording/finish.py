@@ -17,7 +17,8 @@ from tilelang_trace.recording.say import say
 from tilelang_trace.trace.arguments import FAILED, INCOMPLETE, KINDS, OK, OPEN, PASS
 from tilelang_trace.trace.build import Parts, TraceBuilder, assemble
 from tilelang_trace.trace.error_argument import enclosing, error_argument
-from tilelang_trace.trace.model import Json, Trace
+from tilelang_trace.trace.json_values import Json
+from tilelang_trace.trace.model import Trace
 from tilelang_trace.trace.phases import with_phases
 from tilelang_trace.version import __version__
 

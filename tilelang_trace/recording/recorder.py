@@ -23,7 +23,7 @@ from tilelang_trace.recording import facts, folder
 from tilelang_trace.recording.journal import Journal
 from tilelang_trace.recording.say import say
 from tilelang_trace.recording.sink import ThreadSink
-from tilelang_trace.trace.model import Json
+from tilelang_trace.trace.json_values import Json
 from tilelang_trace.version import __version__
 
 

@@ -23,7 +23,7 @@ from tilelang_trace.kernel_label import kernel_label
 from tilelang_trace.recording.errors import describe
 from tilelang_trace.trace.arguments import CONTEXT, CONTEXT_NAME, FAILED, INCOMPLETE, PASS
 from tilelang_trace.trace.error_argument import enclosing, error_argument
-from tilelang_trace.trace.model import Json
+from tilelang_trace.trace.json_values import Json
 
 _NOTHING: Mapping[str, Json] = {}
 

@@ -17,13 +17,16 @@ class OpenSlices:
         self._lane = lane
         self.rows: list[int] = []
         """Rows of the open slices in the builder, outermost first."""
+        self.moved = 0
+        """By how much the last event was moved, ns."""
         self._time: int | None = None
         """Time of the last event, ns; a trace may begin below zero."""
 
     def begin(self, time: int, name: str, category: str) -> int:
         """Open a slice; returns its row in the builder."""
-        time = self._not_before(time)
-        row = self._builder.slice(self._lane, time, time + 1, name, category)
+        begun = self._not_before(time)
+        self.moved = begun - time
+        row = self._builder.slice(self._lane, begun, begun + 1, name, category)
         self.rows.append(row)
         return row
 
@@ -32,8 +35,9 @@ class OpenSlices:
         if not self.rows:
             return None
         row = self.rows.pop()
-        time = self._not_before(max(time, self._builder.begins[row] + 1))
-        self._builder.ends[row] = time
+        ended = self._not_before(max(time, self._builder.begins[row] + 1))
+        self._builder.ends[row] = ended
+        self.moved = ended - time
         return row
 
     def _not_before(self, time: int) -> int:

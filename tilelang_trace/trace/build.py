@@ -6,12 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from tilelang_trace.trace.findings import Finding
+from tilelang_trace.trace.json_values import Json, storable
 from tilelang_trace.trace.model import (
     Arguments,
     Column,
@@ -21,7 +22,6 @@ from tilelang_trace.trace.model import (
     Ids,
     Instants,
     Ints,
-    Json,
     Lane,
     Process,
     Slices,
@@ -29,33 +29,6 @@ from tilelang_trace.trace.model import (
     Trace,
 )
 from tilelang_trace.trace.nesting import mend, nest
-
-
-def encodable(value: Json) -> Json:
-    """A JSON value whose texts are valid Unicode: lone surrogates, which no format can hold, become
-    U+FFFD.
-    """
-    if isinstance(value, str):
-        return (
-            value
-            if _is_utf8(value)
-            else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        )
-    if isinstance(value, dict):
-        return {encodable(key): encodable(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [encodable(item) for item in value]
-    return value
-
-
-def _is_utf8(text: str) -> bool:
-    if text.isascii():
-        return True
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 class StringTable:
@@ -70,7 +43,7 @@ class StringTable:
         """The id of this text."""
         known = self._ids.get(text)
         if known is None:
-            known = self._ids.setdefault(encodable(text), len(self._ids))
+            known = self._ids.setdefault(storable(text), len(self._ids))
         return known
 
     def __len__(self) -> int:
@@ -100,7 +73,8 @@ class ArgumentCollector:
 
     def add(self, row: int, arguments: Mapping[str, Json]) -> None:
         """Put arguments on a row; a name must not come twice for one row."""
-        for name, value in arguments.items():
+        for key, value in arguments.items():
+            name = storable(key)
             kind: ColumnType = "json"
             if isinstance(value, str):
                 kind, value = "string", self._strings.id(value)
@@ -112,7 +86,9 @@ class ArgumentCollector:
             elif isinstance(value, float):
                 kind = "float"
             if kind == "json":
-                value = encodable(value)
+                value = storable(value)
+                kind = "string" if isinstance(value, str) else kind
+                value = self._strings.id(value) if kind == "string" else value
             column = self._columns.get((name, kind))
             if column is None:
                 column = self._columns[name, kind] = ([], [])
@@ -134,13 +110,22 @@ def _sorted_column(column: Column) -> Column:
 
 
 def _renumbered(columns: Iterable[Column], new_row: Ids) -> list[Column]:
-    """Columns whose rows got new numbers; rows with a negative new number are left out."""
-    moved = []
+    """Columns whose rows got new numbers, one for each name and type."""
+    parts: dict[tuple[str, ColumnType], list[Column]] = {}
     for column in columns:
-        rows = new_row[column.rows]
-        keep = rows >= 0
-        moved.append(_sorted_column(replace(column, rows=rows[keep], values=column.values[keep])))
-    return moved
+        moved = replace(column, rows=new_row[column.rows])
+        parts.setdefault((column.name, column.type), []).append(moved)
+    return [
+        _sorted_column(
+            Column(
+                name,
+                kind,
+                np.concatenate([part.rows for part in same]),
+                np.concatenate([part.values for part in same]),
+            )
+        )
+        for (name, kind), same in parts.items()
+    ]
 
 
 def _inverse(order: npt.NDArray[Any]) -> Ids:
@@ -259,6 +244,17 @@ def _canonical(parts: Parts) -> tuple[npt.NDArray[Any], Ids, list[int]]:
     return order, parent, broken
 
 
+Named = TypeVar("Named", Process, Thread, Lane, CounterTrack)
+
+
+def _storable(entries: Sequence[Named]) -> tuple[Named, ...]:
+    """The same with names that every format can hold."""
+    return tuple(
+        entry if entry.name == (name := storable(entry.name)) else replace(entry, name=name)
+        for entry in entries
+    )
+
+
 def assemble(parts: Parts) -> Trace:
     """The Trace of these parts: rows sorted, parents found, invariants made true (each mend is a
     finding).
@@ -286,10 +282,11 @@ def assemble(parts: Parts) -> Trace:
     counters = parts.counters or Counters(ids, none, none.astype(np.float64))
     counter_order = np.lexsort((counters.time, counters.track))
     flows = parts.flows if parts.flows is not None else np.empty((0, 2), np.int32)
+    flows = new_row[flows] if len(flows) else flows.astype(np.int32)
     return Trace(
-        processes=tuple(parts.processes),
-        threads=tuple(parts.threads),
-        lanes=tuple(parts.lanes),
+        processes=_storable(parts.processes),
+        threads=_storable(parts.threads),
+        lanes=_storable(parts.lanes),
         strings=tuple(parts.strings),
         slices=slices,
         arguments=Arguments(_renumbered(parts.columns, new_row), parts.strings),
@@ -302,14 +299,14 @@ def assemble(parts: Parts) -> Trace:
         instant_arguments=Arguments(
             _renumbered(parts.instant_columns, _inverse(instant_order)), parts.strings
         ),
-        counter_tracks=tuple(parts.counter_tracks),
+        counter_tracks=_storable(parts.counter_tracks),
         counters=Counters(
             counters.track[counter_order],
             counters.time[counter_order],
             counters.value[counter_order],
         ),
-        flows=new_row[flows] if len(flows) else flows.astype(np.int32),
-        metadata=dict(parts.metadata),
+        flows=flows[np.lexsort((flows[:, 1], flows[:, 0]))],
+        metadata=storable(dict(parts.metadata)),
         findings=tuple(parts.findings),
     )
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 
 from tilelang_trace.trace.arguments import DETAIL_LIMIT, MESSAGE_LIMIT
-from tilelang_trace.trace.build import encodable
-from tilelang_trace.trace.model import Json
+from tilelang_trace.trace.json_values import Json, storable
 
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 """Escape sequences of terminals: CSI, OSC, and the two-character ones (ECMA-48)."""
@@ -16,7 +15,7 @@ def error_argument(type_: str, cause: str, text: str) -> dict[str, Json]:
     """An `error` argument: the first line as message and the whole text as detail, both within
     their limits.
     """
-    text = encodable(_ANSI.sub("", text).replace("\0", "\N{SYMBOL FOR NULL}"))
+    text = storable(_ANSI.sub("", text).replace("\0", "\N{SYMBOL FOR NULL}"))
     message = next((line.strip() for line in text.splitlines() if line.strip()), "")
     if len(message) > MESSAGE_LIMIT:
         message = message[: MESSAGE_LIMIT - 1] + "\N{HORIZONTAL ELLIPSIS}"

@@ -7,7 +7,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tilelang_trace.trace.arguments import ERROR_CATEGORY, ERROR_STATUSES, FAILED, kind_of
-from tilelang_trace.trace.model import Json, Trace
+from tilelang_trace.trace.json_values import Json
+from tilelang_trace.trace.model import Trace
 
 ROW_NAME = "Failures"
 CATEGORY = "failure"

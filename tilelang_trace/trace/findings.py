@@ -25,6 +25,9 @@ EMPTY_SLICE = "empty-slice"
 NEGATIVE_DURATION = "negative-duration"
 """A slice ends before it begins."""
 
+SHIFTED = "shifted"
+"""An event at the time of another one is moved by ns, so that each has its own time."""
+
 UNKNOWN_PHASE = "unknown-phase"
 """A JSON event of a phase that is not read."""
 

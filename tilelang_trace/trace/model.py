@@ -19,12 +19,11 @@ import numpy.typing as npt
 
 from tilelang_trace.trace.arguments import KINDS, RANK, kind_of
 from tilelang_trace.trace.findings import Finding
+from tilelang_trace.trace.json_values import Json
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 Ids: TypeAlias = npt.NDArray[np.int32]
 Mask: TypeAlias = npt.NDArray[np.bool_]
-Json: TypeAlias = Any
-"""A JSON value: None, bool, int, float, str, list or dict with string keys."""
 
 
 @dataclass(frozen=True)
@@ -170,6 +169,10 @@ class Arguments:
                 ids[column.rows] = column.values
         return ids
 
+    def content(self) -> list[tuple[Json, ...]]:
+        """All columns as plain values; 1, 1.0 and True differ by the type of their column."""
+        return [(c.name, c.type, c.rows.tolist(), self._decoded(c, c.values)) for c in self.columns]
+
     def between(self, start: int, stop: int) -> list[dict[str, Json]]:
         """The arguments of rows start to stop, one dictionary a row, in the contract's order."""
         found: list[dict[str, Json]] = [{} for _ in range(start, stop)]
@@ -248,13 +251,13 @@ def _content(trace: Trace) -> tuple[Json, ...]:
         [c.tolist() for c in (slices.begin, slices.end, slices.lane, slices.parent)],
         [text(i) for i in slices.name.tolist()],
         [text(i) for i in slices.category.tolist()],
-        trace.arguments.between(0, len(slices)),
+        trace.arguments.content(),
         [c.tolist() for c in (instants.time, instants.lane)],
         [text(i) for i in instants.name.tolist()],
         [text(i) for i in instants.category.tolist()],
-        trace.instant_arguments.between(0, len(instants)),
+        trace.instant_arguments.content(),
         trace.counter_tracks,
         [c.tolist() for c in (counters.track, counters.time, counters.value)],
-        sorted(map(tuple, trace.flows.tolist())),
+        trace.flows.tolist(),
         dict(trace.metadata),
     )

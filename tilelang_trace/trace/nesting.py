@@ -10,7 +10,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tilelang_trace.trace.findings import EMPTY_SLICE, NEGATIVE_DURATION, OVERLAP, ROUNDING
+from tilelang_trace.trace.findings import (
+    EMPTY_SLICE,
+    NEGATIVE_DURATION,
+    OVERLAP,
+    ROUNDING,
+    SHIFTED,
+)
 from tilelang_trace.trace.model import Ids, Ints
 
 ROUNDING_NS = 1000
@@ -58,6 +64,9 @@ class _Open:
     def __init__(self, begin: int, end: int, spread: bool) -> None:
         self.begin, self.end, self.spread = begin, end, spread
 
+    def is_over(self, time: int) -> bool:
+        return self.spread or self.end <= time
+
 
 def _mending_order(begin: Ints, end: Ints) -> list[int]:
     """By begin; of equal ones the empty slices that the file has first, then the longer, then the
@@ -96,23 +105,31 @@ def mend(begin: Ints, end: Ints) -> Mended:
             mends.append((i, EMPTY_SLICE, "lasted 0 ns, given 1 ns"))
         number = 0
         for number, stack in enumerate(stacks):  # noqa: B007 - the lane that the loop stops at
-            at, until = start, max(stop, start + 1)
-            while stack and (stack[-1].end <= at or stack[-1].spread):
-                at = max(at, stack.pop().end)
-            if stack:
-                at = max(at, stack[-1].begin)
-            until = max(until, at + 1)
-            if not stack or until <= stack[-1].end:
+            while stack and stack[-1].end <= start:
+                stack.pop()
+            # What starts inside an empty slice, which has been given its 1 ns, starts after it.
+            at, open_count = start, len(stack)
+            while open_count and stack[open_count - 1].is_over(at):
+                open_count -= 1
+                at = max(at, stack[open_count].end)
+            parent = stack[open_count - 1] if open_count else None
+            if parent is not None:
+                at = max(at, parent.begin)
+            until = max(stop, at + 1)
+            if parent is None or until <= parent.end:
                 break
-            if at < stack[-1].end and until - stack[-1].end <= ROUNDING_NS:
-                mends.append((i, ROUNDING, f"cut by {until - stack[-1].end} ns to its parent"))
-                until = stack[-1].end
+            if at < parent.end and until - parent.end <= ROUNDING_NS:
+                mends.append((i, ROUNDING, f"cut by {until - parent.end} ns to its parent"))
+                until = parent.end
                 break
         else:
-            number, at, until = len(stacks), start, max(stop, start + 1)
+            number, at, until, open_count = len(stacks), start, max(stop, start + 1), 0
             stacks.append([])
         if number:
             mends.append((i, OVERLAP, f"moved to lane {number + 1}"))
+        if at > start and not empty:
+            mends.append((i, SHIFTED, f"moved by {at - start} ns behind an empty slice"))
+        del stacks[number][open_count:]
         stacks[number].append(_Open(at, until, empty))
         begins[i], ends[i], lanes[i] = at, until, number
     return Mended(begins, ends, lanes, mends)

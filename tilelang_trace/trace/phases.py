@@ -5,6 +5,7 @@ one label.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,8 @@ from tilelang_trace.trace.arguments import (
     PHASE,
 )
 from tilelang_trace.trace.build import ArgumentCollector, Parts, StringTable, assemble
-from tilelang_trace.trace.model import Json, Trace
+from tilelang_trace.trace.json_values import Json
+from tilelang_trace.trace.model import Ids, Ints, Trace
 
 
 def with_phases(trace: Trace) -> Trace:
@@ -49,24 +51,28 @@ def with_phases(trace: Trace) -> Trace:
     last_rows = np.array([last for _, last in runs], np.int64)
     category = strings.id(PHASE)
     parts = Parts.of(trace)
-    # The phases stand first: one that lasts as long as its only pass becomes the pass's parent.
+    # Where times are equal the earlier row is the parent: a phase stands between its context and
+    # its first pass.
+    moved = np.arange(len(slices)) + np.searchsorted(first_rows, np.arange(len(slices)), "right")
+    own = first_rows + np.arange(len(runs))
+
+    def inserted(column: Ints | Ids, of_phases: Ints | Ids) -> Any:
+        return np.insert(column, first_rows, of_phases)
+
     return assemble(
         replace(
             parts,
             strings=strings.texts(),
-            begin=np.concatenate([slices.begin[first_rows], slices.begin]),
-            end=np.concatenate([slices.end[last_rows], slices.end]),
-            name=np.concatenate([labels[first_rows], slices.name]),
-            category=np.concatenate([np.full(len(runs), category, np.int32), slices.category]),
-            lane=np.concatenate([slices.lane[first_rows], slices.lane]),
+            begin=inserted(slices.begin, slices.begin[first_rows]),
+            end=inserted(slices.end, slices.end[last_rows]),
+            name=inserted(slices.name, labels[first_rows]),
+            category=inserted(slices.category, np.full(len(runs), category, np.int32)),
+            lane=inserted(slices.lane, slices.lane[first_rows]),
             columns=[
-                *collector.columns(),
-                *(
-                    replace(column, rows=column.rows + np.int32(len(runs)))
-                    for column in parts.columns
-                ),
+                *(replace(c, rows=own[c.rows].astype(np.int32)) for c in collector.columns()),
+                *(replace(c, rows=moved[c.rows].astype(np.int32)) for c in parts.columns),
             ],
-            flows=trace.flows + np.int32(len(runs)),
+            flows=moved[trace.flows] if len(trace.flows) else trace.flows,
         )
     )
 

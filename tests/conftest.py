@@ -1,0 +1,3 @@
+"""What all tests share: the fixtures that put a trace before the real Perfetto."""
+
+pytest_plugins = ["tests.perfetto.fixtures"]

@@ -1,0 +1,255 @@
+"""Chrome JSON traces (`.json`): Trace -> the object form, closed, one event a line.
+
+What Perfetto does with such a file decides how it is written: `ts` and `dur` are microseconds,
+relative to the start, with all three decimals; pid and tid are small numbers of the file's own
+(real ones can be too wide or come twice), a process bears the number of its first thread; a parent
+stands before its children; names are UTF-8. Source of the form: the Trace Event Format document,
+and Perfetto's JSON importer.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import orjson
+
+from tilelang_trace.formats import envelope
+from tilelang_trace.trace import failures
+from tilelang_trace.trace.model import Trace
+
+_CHUNK = 4096
+
+
+def _us(ns: int) -> orjson.Fragment:
+    """A time as microseconds, from integer digits: a float would round it."""
+    return orjson.Fragment(f"{ns // 1000}.{ns % 1000:03d}")
+
+
+def origin_of(trace: Trace) -> int:
+    """The time that is written as 0: the start of the recording, or 0 itself where all times stay
+    exact.
+    """
+    start = trace.metadata.get("start")
+    if isinstance(start, Mapping) and isinstance(start.get("monotonic_ns"), int):
+        return min(int(start["monotonic_ns"]), envelope.earliest(trace))
+    first = envelope.earliest(trace)
+    return first if first < 0 or envelope.latest(trace) > envelope.EXACT_NS else 0
+
+
+class _Rows:
+    """The pid and tid that each lane and each counter bears in the file."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.tids = list(range(1, len(trace.lanes) + 1))
+        owner = [
+            trace.threads[lane.thread].process if lane.thread is not None else lane.process
+            for lane in trace.lanes
+        ]
+        count = len(trace.processes)
+        first = {p: tid for tid, p in reversed(list(zip(self.tids, owner)))}
+        self._process_pids = [first.get(p, len(self.tids) + 1 + p) for p in range(count)]
+        # Rows that belong to no process still need one in JSON.
+        self.no_process = len(self.tids) + count + 1
+        self.pids = [self.pid(p) for p in owner]
+        self.failures = len(self.tids) + count + 2
+
+    def pid(self, process: int | None) -> int:
+        return self.no_process if process is None else self._process_pids[process]
+
+
+def write(trace: Trace) -> Iterator[bytes]:
+    """The file, in pieces."""
+    origin = origin_of(trace)
+    rows = _Rows(trace)
+    first = True
+    for events in _events(trace, rows, origin):
+        if events:
+            lead = b'{"traceEvents":[\n' if first else b",\n"
+            first = False
+            yield lead + b",\n".join(map(_line, events))
+    if first:
+        yield b'{"traceEvents":[\n'
+    pids = [rows.pid(_process_of_counter(trace, k)) for k in range(len(trace.counter_tracks))]
+    sealed = envelope.seal(trace, origin, rows.tids, pids)
+    if len(trace.flows):
+        sealed["flows"] = trace.flows.tolist()
+    yield b'\n],\n"displayTimeUnit":"ns",\n"otherData":'
+    yield orjson.dumps({envelope.NAME: sealed}) + b"}\n"
+
+
+_LAST_BACKSLASH = re.compile(rb'(?<!\\)((?:\\\\)*)\\\\"')
+
+
+def _line(event: dict[str, Any]) -> bytes:
+    """One event as JSON."""
+    try:
+        line = orjson.dumps(event)
+    except orjson.JSONEncodeError:  # arguments that are nested deeper than orjson goes
+        text = json.dumps(event["args"], ensure_ascii=False, separators=(",", ":"))
+        line = orjson.dumps({**event, "args": orjson.Fragment(text)})
+    if b'\\\\"' in line:
+        # Perfetto v52 takes a backslash before a closing quote for the escape of that quote.
+        line = _LAST_BACKSLASH.sub(rb'\1\\u005c"', line)
+    return line
+
+
+def _events(trace: Trace, rows: _Rows, origin: int) -> Iterator[list[dict[str, Any]]]:
+    yield list(_names(trace, rows))
+    yield from _slices(trace, rows, origin)
+    yield list(_instants(trace, rows, origin))
+    yield [
+        {
+            "ph": "C",
+            "ts": _us(time - origin),
+            "pid": rows.pid(_process_of_counter(trace, track)),
+            "tid": 0,
+            "name": trace.counter_tracks[track].name,
+            "args": {trace.counter_tracks[track].unit or "value": value},
+        }
+        for track, time, value in zip(
+            trace.counters.track.tolist(),
+            trace.counters.time.tolist(),
+            trace.counters.value.tolist(),
+        )
+        if math.isfinite(value)
+    ]
+    yield list(_arrows(trace, rows, origin))
+    yield list(_failures(trace, rows, origin))
+
+
+def _process_of_counter(trace: Trace, track: int) -> int | None:
+    counter = trace.counter_tracks[track]
+    return trace.threads[counter.thread].process if counter.thread is not None else counter.process
+
+
+def _names(trace: Trace, rows: _Rows) -> Iterator[dict[str, Any]]:
+    def name(kind: str, pid: int, tid: int, text: str) -> dict[str, Any]:
+        return {"ph": "M", "ts": 0, "pid": pid, "tid": tid, "name": kind, "args": {"name": text}}
+
+    for number, process in enumerate(trace.processes):
+        pid = rows.pid(number)
+        yield name("process_name", pid, pid, process.name)
+        yield {
+            "ph": "M",
+            "ts": 0,
+            "pid": pid,
+            "tid": pid,
+            "name": "process_sort_index",
+            "args": {"sort_index": number},
+        }
+    for number, lane in enumerate(trace.lanes):
+        text = trace.threads[lane.thread].name if lane.thread is not None else ""
+        yield name(
+            "thread_name", rows.pids[number], rows.tids[number], f"{text} {lane.name}".strip()
+        )
+
+
+def _slices(trace: Trace, rows: _Rows, origin: int) -> Iterator[list[dict[str, Any]]]:
+    slices, strings = trace.slices, trace.strings
+    for start in range(0, len(slices), _CHUNK):
+        stop = min(start + _CHUNK, len(slices))
+        yield [
+            {
+                "ph": "X",
+                "ts": _us(begin),
+                "dur": _us(duration),
+                "pid": rows.pids[lane],
+                "tid": rows.tids[lane],
+                "name": strings[name],
+                "cat": failures.written_category(strings[category], arguments.get("status")),
+                "args": arguments,
+            }
+            for begin, duration, name, category, lane, arguments in zip(
+                (slices.begin[start:stop] - origin).tolist(),
+                slices.duration[start:stop].tolist(),
+                slices.name[start:stop].tolist(),
+                slices.category[start:stop].tolist(),
+                slices.lane[start:stop].tolist(),
+                trace.arguments.between(start, stop),
+            )
+        ]
+
+
+def _instants(trace: Trace, rows: _Rows, origin: int) -> Iterator[dict[str, Any]]:
+    instants = trace.instants
+    for row, arguments in enumerate(trace.instant_arguments.between(0, len(instants))):
+        lane = int(instants.lane[row])
+        yield {
+            "ph": "i",
+            "s": "t",
+            "ts": _us(int(instants.time[row]) - origin),
+            "pid": rows.pids[lane],
+            "tid": rows.tids[lane],
+            "name": trace.strings[int(instants.name[row])],
+            "cat": trace.strings[int(instants.category[row])],
+            "args": arguments,
+        }
+
+
+def _arrow_end(
+    phase: str, pid: int, tid: int, time: int, number: int, category: str
+) -> dict[str, Any]:
+    event: dict[str, Any] = {
+        "ph": phase,
+        "ts": _us(time),
+        "pid": pid,
+        "tid": tid,
+        "id": number,
+        "name": category,
+        "cat": category,
+    }
+    return {**event, "bp": "e"} if phase == "f" else event
+
+
+def _arrow_at(
+    phase: str, trace: Trace, rows: _Rows, origin: int, row: int, number: int, category: str
+) -> dict[str, Any]:
+    """One end of an arrow at the begin of a slice. (Perfetto takes it to the innermost slice that
+    begins then; the envelope has the exact one.)
+    """
+    lane = int(trace.slices.lane[row])
+    time = int(trace.slices.begin[row]) - origin
+    return _arrow_end(phase, rows.pids[lane], rows.tids[lane], time, number, category)
+
+
+def _arrows(trace: Trace, rows: _Rows, origin: int) -> Iterator[dict[str, Any]]:
+    for number, (source, target) in enumerate(trace.flows.tolist(), 1):
+        yield _arrow_at("s", trace, rows, origin, source, number, "flow")
+        yield _arrow_at("f", trace, rows, origin, target, number, "flow")
+
+
+def _failures(trace: Trace, rows: _Rows, origin: int) -> Iterator[dict[str, Any]]:
+    """The row "Failures": an instant for each failed slice, and the arrow from the one to the
+    other.
+    """
+    found = failures.failures(trace)
+    if not found:
+        return
+    pid, tid = rows.pids[int(trace.slices.lane[found[0].row])], rows.failures
+    yield {
+        "ph": "M",
+        "ts": 0,
+        "pid": pid,
+        "tid": tid,
+        "name": "thread_name",
+        "args": {"name": failures.ROW_NAME},
+    }
+    category = failures.CATEGORY
+    for number, failure in enumerate(found, 1 + len(trace.flows)):
+        time = failure.time - origin
+        yield {
+            "ph": "i",
+            "s": "t",
+            "ts": _us(time),
+            "pid": pid,
+            "tid": tid,
+            "name": failure.name,
+            "cat": category,
+            "args": {},
+        }
+        yield _arrow_at("s", trace, rows, origin, failure.row, number, category)
+        yield _arrow_end("f", pid, tid, time, number, category)

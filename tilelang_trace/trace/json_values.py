@@ -1,0 +1,52 @@
+"""JSON values as a Trace holds them: what every format can write, in one order."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from tilelang_trace.errors import UserError
+
+Json: TypeAlias = Any
+"""A JSON value: None, bool, int, float, str, list or dict with string keys."""
+
+DEEPEST = 400
+"""Levels of lists and objects in one value; below Python's limit for recursion."""
+
+
+def storable(value: Json, level: int = 0) -> Json:
+    """A value that every format can hold, with the keys of objects in order.
+
+    Lone surrogates become U+FFFD, and integers that 64 bits can't hold become text. Raises
+    UserError for a value that is nested too deep.
+    """
+    if isinstance(value, str):
+        return value if _is_utf8(value) else _without_surrogates(value)
+    if isinstance(value, int):
+        return value if -(2**63) <= value < 2**64 else str(value)
+    if not isinstance(value, (dict, list, tuple)):
+        return value
+    if level > DEEPEST:
+        raise UserError(f"a value is nested deeper than {DEEPEST} levels")
+    if isinstance(value, dict):
+        clean = {}
+        for key in sorted(value):
+            clean[storable(key)] = storable(value[key], level + 1)
+        return clean
+    items = []
+    for item in value:
+        items.append(storable(item, level + 1))
+    return items
+
+
+def _is_utf8(text: str) -> bool:
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _without_surrogates(text: str) -> str:
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
