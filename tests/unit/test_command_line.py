@@ -53,6 +53,11 @@ def test_importing_the_package_imports_no_dependency() -> None:
     assert not {"numpy", "orjson", "perfetto", "rich", "google.protobuf"} & loaded
 
 
+def test_help_imports_no_dependency() -> None:
+    statement = "from tilelang_trace.commands import _parser; _parser().format_help()"
+    assert not {"numpy", "orjson", "perfetto", "rich", "google.protobuf"} & loaded_after(statement)
+
+
 def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stop:
         main(["--help"])

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tilelang_trace.recording.errors import describe
-from tilelang_trace.trace.error_argument import enclosing, error_argument
 from tilelang_trace.trace.arguments import DETAIL_LIMIT, MESSAGE_LIMIT
+from tilelang_trace.trace.error_argument import enclosing, error_argument
 
 
 def test_the_message_is_the_first_line_and_the_detail_the_whole_text() -> None:

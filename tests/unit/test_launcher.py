@@ -1,4 +1,4 @@
-"""`tilelang-trace run` leaves a script as it is: arguments, streams, exit code, death. No TVM is needed."""
+"""`tilelang-trace run` leaves a script as it is: arguments, streams, exit code, death. No TVM."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_exit_code_and_traceback_are_the_scripts(tmp_path: Path, ending: str) ->
 @pytest.mark.parametrize("name", ["SIGKILL", "SIGSEGV", "SIGABRT"])
 def test_a_script_that_dies_of_a_signal(tmp_path: Path, name: str) -> None:
     number = signal.Signals[name]
-    code, _, err = run(tmp_path, f"import os\nos.kill(os.getpid(), {int(number)})\n")
+    code, _, _ = run(tmp_path, f"import os\nos.kill(os.getpid(), {int(number)})\n")
     assert code == 128 + number
     metadata = tilelang_trace.read(tmp_path / "out.pftrace").metadata
     assert metadata["exit"] == {"code": -number, "signal": name}

@@ -18,7 +18,8 @@ from tilelang_trace.commands import report as command
 from tilelang_trace.errors import UserError
 from tilelang_trace.formats import files
 from tilelang_trace.reports import as_table
-from tilelang_trace.reports.report import Choice, make_report
+from tilelang_trace.reports.choice import Choice
+from tilelang_trace.reports.report import make_report
 from tilelang_trace.reports.text import duration, ms, short_names, visible
 from tilelang_trace.trace.build import TraceBuilder
 from tilelang_trace.trace.model import Trace

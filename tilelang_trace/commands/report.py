@@ -5,10 +5,13 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
+from typing import TYPE_CHECKING
 
-from tilelang_trace.commands.opening import open_trace
-from tilelang_trace.reports.report import SORTS, Choice, Report, make_report
+from tilelang_trace.reports.choice import SORTS, Choice
 from tilelang_trace.reports.text import plural
+
+if TYPE_CHECKING:
+    from tilelang_trace.reports.report import Report
 
 NAME = "report"
 HELP = "show where the time of a compile went, and what failed"
@@ -43,6 +46,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the report. Raises UserError if the file is no trace."""
+    from tilelang_trace.commands.opening import open_trace
+    from tilelang_trace.reports.report import make_report
+
     choice = Choice(options.sort, options.top, options.min_ns)
     report = make_report(open_trace(options.file), options.file, choice)
     text = _render(report, options.format)

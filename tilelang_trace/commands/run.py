@@ -8,9 +8,12 @@ import argparse
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tilelang_trace.errors import UserError
-from tilelang_trace.trace.model import Trace
+
+if TYPE_CHECKING:
+    from tilelang_trace.trace.model import Trace
 
 NAME = "run"
 HELP = "Run a Python script, unchanged, and write the trace of every TVM pass in it."

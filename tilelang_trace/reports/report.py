@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any
 
-from tilelang_trace.analysis.runs import Run
+from tilelang_trace.analysis.runs import Run, RunOrder
 from tilelang_trace.analysis.summary import PassTotals, Summary, summarize
 from tilelang_trace.analysis.tree import Tree, tree
+from tilelang_trace.reports.choice import Choice, Sort
 from tilelang_trace.trace.model import Trace
 
-Sort: TypeAlias = Literal["self", "inclusive", "count", "name"]
-SORTS: tuple[Sort, ...] = get_args(Sort)
 SLOWEST = 10
 """Slowest runs that are shown when nobody says how many."""
 
@@ -22,18 +21,6 @@ _KEYS: dict[Sort, Callable[[PassTotals], Any]] = {
     "count": lambda entry: (-entry.count, -entry.self_ns, entry.name),
     "name": lambda entry: entry.name,
 }
-
-
-@dataclass(frozen=True)
-class Choice:
-    """What the reader of a report wants to see."""
-
-    sort: Sort = "self"
-    """Order of the passes. The slowest runs are by inclusive time for `inclusive`, else by self."""
-    top: int | None = None
-    """At most so many passes and slowest runs; by default all passes and `SLOWEST` runs."""
-    min_ns: int | None = None
-    """Passes, runs and slices with less inclusive time are left out; None: see `tree`."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +51,7 @@ class Report:
 
 def make_report(trace: Trace, source: str, choice: Choice) -> Report:
     """Summarize a Trace and choose what to show of it."""
-    slowest_by: Literal["self", "inclusive"] = "inclusive" if choice.sort == "inclusive" else "self"
+    slowest_by: RunOrder = "inclusive" if choice.sort == "inclusive" else "self"
     summary = summarize(
         trace,
         slowest=SLOWEST if choice.top is None else choice.top,
