@@ -22,9 +22,11 @@ from tilelang_trace.formats.packets import (
 from tilelang_trace.recording import facts, folder
 from tilelang_trace.recording.journal import Journal
 from tilelang_trace.recording.say import say
-from tilelang_trace.recording.sink import ThreadSink
+from tilelang_trace.recording.sink import OpenSlice, ThreadSink
 from tilelang_trace.trace.json_values import Json
 from tilelang_trace.version import __version__
+
+_NOTHING: Mapping[str, Json] = {}
 
 
 def phase_label() -> str | None:
@@ -108,7 +110,7 @@ class Recording:
         """The options of the innermost context of this thread, where they were not known before."""
         try:
             if not self.stopped:
-                self.sink().contexts[-1].late = facts.of_context(context)
+                self.sink().context.late = facts.of_context(context)
         except Exception as error:
             self.trouble(error)
 
@@ -117,6 +119,32 @@ class Recording:
         try:
             if not self.stopped:
                 self.sink().exit_context(context, error)
+        except Exception as ours:
+            self.trouble(ours)
+
+    def open_slice(
+        self, kind: str, name: str, arguments: Mapping[str, Json]
+    ) -> tuple[ThreadSink, OpenSlice] | None:
+        """A slice that is no pass and no context begins on this thread; `close_slice` ends it."""
+        try:
+            if not self.stopped:
+                sink = self.sink()
+                return sink, sink.open_slice(kind, name, arguments)
+        except Exception as error:
+            self.trouble(error)
+        return None
+
+    def close_slice(
+        self,
+        opened: tuple[ThreadSink, OpenSlice] | None,
+        error: BaseException | None = None,
+        arguments: Mapping[str, Json] = _NOTHING,
+    ) -> None:
+        """It ends, well or by an exception, with these arguments added to those of its begin."""
+        try:
+            if opened is not None and not self.stopped:
+                sink, entry = opened
+                sink.close_slice(entry, error, arguments)
         except Exception as ours:
             self.trouble(ours)
 
@@ -212,7 +240,7 @@ class Call:
     ) -> None:
         self._recording = recording
         self._sink = sink
-        context = sink.contexts[-1]
+        context = sink.context
         if context is sink.default and not sink.default_known:
             context.watched = not is_reporting()
             sink.default_known = True

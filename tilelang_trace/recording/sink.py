@@ -1,4 +1,4 @@
-"""One thread's open contexts and passes, written to the journal as they begin and end.
+"""What one thread has open, written to the journal as it begins and ends.
 
 Everything here runs inside somebody's compile, once a pass: it is kept short, and what can be done
 when the journal is read (statuses of what ended well, phases, names) is left to that.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from time import monotonic_ns
-from typing import Any
+from typing import Any, TypeAlias
 
 from tilelang_trace import pairing
 from tilelang_trace.formats.packets import (
@@ -31,8 +31,8 @@ _SWALLOWED = error_argument("", "unknown", "failed; its exception was caught ins
 """The `error` of a pass whose exception nobody outside the compile could see."""
 
 
-class Frame:
-    """An open pass."""
+class OpenPass:
+    """A pass that runs."""
 
     __slots__ = ("info", "sequence")
 
@@ -43,29 +43,38 @@ class Frame:
 
 
 class OpenContext:
-    """An entered PassContext, or (with `context` None) the passes outside any that the thread has
-    entered.
-    """
+    """An entered PassContext, or (with `context` None) what runs outside any that was entered."""
 
-    __slots__ = ("context", "frames", "labelled", "late", "next_sequence", "watched")
+    __slots__ = ("context", "labelled", "late", "next_sequence", "outer", "passes", "watched")
 
-    def __init__(self, context: Any, watched: bool) -> None:
+    def __init__(self, context: Any, outer: OpenContext | None, watched: bool) -> None:
         self.context = context
-        self.frames: list[Frame] = []
+        self.outer = outer
+        self.passes: list[OpenPass] = []
+        """Its open passes, outermost first."""
         self.next_sequence = 0
         self.labelled = context is None
         """Whether the kernel's label has been taken: it costs, so once a context."""
         self.late: Mapping[str, Json] = _NOTHING
         """Arguments that are known only after the context has begun; its end bears them."""
         self.watched = watched
-        """Whether its passes are seen through `Pass.__call__`, because our instrument is not in it.
-        """
+        """Whether its passes are seen through `Pass.__call__`: our instrument is not in it."""
+
+
+class OpenSlice:
+    """An open slice of any other kind: a compile, a code generation, an outside tool."""
+
+    __slots__ = ("late",)
+
+    def __init__(self) -> None:
+        self.late: Mapping[str, Json] = _NOTHING
+
+
+Entry: TypeAlias = OpenPass | OpenContext | OpenSlice
 
 
 class ThreadSink:
-    """The slices that a thread has open. The owner of the stack: every slice of the thread comes
-    here.
-    """
+    """The open slices of a thread, of all kinds, in one stack."""
 
     def __init__(
         self,
@@ -84,8 +93,10 @@ class ThreadSink:
         self._sequence = packets.integers("sequence")
         self._depth = packets.integers("depth")
         self._parent = packets.integers("parent_sequence")
-        self.default = OpenContext(None, watched=False)
-        self.contexts = [self.default]
+        self.stack: list[Entry] = []
+        """What is open, outermost first."""
+        self.default = self.context = OpenContext(None, None, watched=False)
+        """`context` is the innermost one that is open, `default` where there is none."""
         self.default_known = False
         """Whether it is settled how passes outside the thread's own contexts are seen."""
         self.strays = 0
@@ -101,21 +112,21 @@ class ThreadSink:
                 thread=(pid, threading.get_native_id(), thread.name),
             )
         )
-        append(self._packets.first())
+        append(packets.first())
 
     # ------------------------------------------------------------------------------- passes
 
     def before_pass(self, mod: Any, info: Any) -> None:
         """A pass begins."""
-        context = self.contexts[-1]
-        frames = context.frames
+        context = self.context
+        passes = context.passes
         sequence = context.next_sequence
         context.next_sequence = sequence + 1
         packets = self._packets
         event = packets.head(str(info.name), PASS) + self._sequence[sequence]
-        event += self._depth[len(frames)]
-        if frames:
-            event += self._parent[frames[-1].sequence]
+        event += self._depth[len(passes)]
+        if passes:
+            event += self._parent[passes[-1].sequence]
         phase = self._phase()
         if phase is not None:
             event += packets.argument("phase", phase)
@@ -125,111 +136,120 @@ class ThreadSink:
             if label:
                 # Moved to the context's slice when the journal is read: that one has begun already.
                 event += packets.argument("kernel", label)
-        frames.append(Frame(info, sequence))
+        entry = OpenPass(info, sequence)
+        passes.append(entry)
+        self.stack.append(entry)
         self._propagating = False
         self._append(packets.stamped(monotonic_ns(), event))
 
     def after_pass(self, info: Any) -> None:
         """A pass ended well."""
         now = monotonic_ns()
-        frames = self.contexts[-1].frames
-        if frames and info.same_as(frames[-1].info):
-            frames.pop()
-        elif not self._end_stale(info, now):
+        stack = self.stack
+        innermost = stack[-1] if stack else None
+        if type(innermost) is OpenPass and info.same_as(innermost.info):
+            stack.pop()
+            self.context.passes.pop()
+            self._propagating = False
+            self._append(self._packets.stamped(now, END))
+        elif not self._end(
+            lambda entry: type(entry) is OpenPass and bool(info.same_as(entry.info)), now, None
+        ):
             self.strays += 1
-            return
-        self._propagating = False
-        self._append(self._packets.stamped(now, END))
-
-    def _end_stale(self, info: Any, now: int) -> bool:
-        """End what is still open inside this pass, and take the pass off; False if it is not open.
-
-        It is passes inside that failed, and contexts that were never exited, where the exception
-        was caught where no wrapper of ours could see it.
-        """
-        for index in reversed(range(len(self.contexts))):
-            context = self.contexts[index]
-            frame, stale = pairing.close(context.frames, lambda f: bool(info.same_as(f.info)))
-            if frame is not None:
-                for inner in reversed(pairing.unwind(self.contexts, index + 1)):
-                    self._give_up(inner, now, _SWALLOWED)
-                self._end_failed(len(stale), now, _SWALLOWED)
-                return True
-        return False
 
     # ------------------------------------------------------------------------------- contexts
 
     def enter_context(self, context: Any, arguments: Mapping[str, Json], watched: bool) -> None:
         """A PassContext is entered."""
-        self.contexts.append(OpenContext(context, watched))
-        self._propagating = False
-        self._append(
-            self._packets.begin(
-                monotonic_ns(),
-                CONTEXT_NAME,
-                CONTEXT,
-                {"context": self._next_context(), **arguments},
-            )
+        self.context = OpenContext(context, self.context, watched)
+        self._begin(
+            self.context,
+            CONTEXT_NAME,
+            CONTEXT,
+            {"context": self._next_context(), **arguments},
         )
 
     def exit_context(self, context: Any, error: BaseException | None) -> None:
         """A PassContext is exited, well or by an exception; what is open in it is given up."""
-        now = monotonic_ns()
-        opened, stale = pairing.close(
-            self.contexts, lambda c: c.context is not None and bool(c.context.same_as(context))
-        )
-        if opened is None:
+        if not self._end(
+            lambda entry: type(entry) is OpenContext and bool(entry.context.same_as(context)),
+            monotonic_ns(),
+            error,
+        ):
             # It was entered before the recording began: what surrounds the thread now is not known.
             self.default_known = False
-            return
-        failure = describe(error) if error is not None else _SWALLOWED
-        for inner in reversed(stale):
-            self._give_up(inner, now, failure)
-        if error is not None:
-            self._give_up(opened, now, failure)
-        else:
-            self._end_failed(len(opened.frames), now, failure)
-            self._propagating = False
-            self._append(self._packets.end(now, opened.late))
+
+    # ------------------------------------------------------------------------------- other slices
+
+    def open_slice(self, kind: str, name: str, arguments: Mapping[str, Json]) -> OpenSlice:
+        """A slice of another kind begins."""
+        opened = OpenSlice()
+        self._begin(opened, name, kind, arguments)
+        return opened
+
+    def close_slice(
+        self, opened: OpenSlice, error: BaseException | None, arguments: Mapping[str, Json]
+    ) -> None:
+        """It ends, well or by an exception; these arguments are added to those of its begin."""
+        opened.late = arguments
+        self._end(lambda entry: entry is opened, monotonic_ns(), error)
 
     # ------------------------------------------------------------------------------- exceptions
 
-    def mark(self) -> tuple[int, int]:
+    def mark(self) -> int:
         """Where the stack stands, to come back to if an exception passes by."""
-        return len(self.contexts), len(self.contexts[-1].frames)
+        return len(self.stack)
 
-    def unwind(self, mark: tuple[int, int], error: BaseException) -> None:
+    def unwind(self, mark: int, error: BaseException) -> None:
         """An exception came out of a pass that was called at `mark`: what was opened since has
         ended.
         """
-        contexts, frames = mark
-        if len(self.contexts) < contexts:
-            return
-        if len(self.contexts) == contexts and len(self.contexts[-1].frames) <= frames:
-            return
-        now = monotonic_ns()
-        failure = describe(error)
-        for inner in reversed(pairing.unwind(self.contexts, contexts)):
-            self._give_up(inner, now, failure)
-        self._end_failed(len(pairing.unwind(self.contexts[-1].frames, frames)), now, failure)
+        if len(self.stack) > mark:
+            self._give_up(pairing.unwind(self.stack, mark), monotonic_ns(), describe(error))
 
-    def _give_up(self, context: OpenContext, now: int, failure: dict[str, Json]) -> None:
-        """End a context that did not end well, with its passes."""
-        self._end_failed(len(context.frames), now, failure)
-        self._end_failed(1, now, failure, context.late)
+    # ------------------------------------------------------------------------------- the stack
 
-    def _end_failed(
-        self, count: int, now: int, failure: dict[str, Json], more: Mapping[str, Json] = _NOTHING
-    ) -> None:
-        """End the innermost `count` slices: the innermost has failed, unless one inside it has,
-        just before.
+    def _begin(self, entry: Entry, name: str, kind: str, arguments: Mapping[str, Json]) -> None:
+        self.stack.append(entry)
+        self._propagating = False
+        self._append(self._packets.begin(monotonic_ns(), name, kind, arguments))
+
+    def _end(self, matches: Callable[[Entry], bool], now: int, error: BaseException | None) -> bool:
+        """End the innermost entry that matches, and what is still open inside it, which has failed:
+        it is what an exception ended that was caught where no wrapper of ours could see it, or the
+        `error` that ends the entry as well. False if there is no such entry.
         """
-        for _ in range(count):
+        entry, stale = pairing.close(self.stack, matches)
+        if entry is None:
+            return False
+        failure = describe(error) if error is not None else _SWALLOWED
+        self._give_up(stale, now, failure)
+        if error is not None:
+            self._give_up([entry], now, failure)
+        else:
+            self._taken_off(entry)
+            self._propagating = False
+            self._append(self._packets.end(now, self._late(entry)))
+        return True
+
+    def _give_up(self, entries: list[Entry], now: int, failure: dict[str, Json]) -> None:
+        """End entries, taken off the stack, that did not end well: the innermost has failed, unless
+        one inside it has, just before.
+        """
+        for entry in reversed(entries):
+            self._taken_off(entry)
             status = INCOMPLETE if self._propagating else FAILED
             error = enclosing(failure) if self._propagating else failure
             self._propagating = True
-            self._append(
-                self._packets.end(
-                    now, {"status": status, "error": error, **more}, colour=COLOURS[status]
-                )
-            )
+            arguments = {"status": status, "error": error, **self._late(entry)}
+            self._append(self._packets.end(now, arguments, colour=COLOURS[status]))
+
+    def _taken_off(self, entry: Entry) -> None:
+        if type(entry) is OpenPass:
+            self.context.passes.pop()
+        elif type(entry) is OpenContext:
+            self.context = entry.outer or self.default
+
+    @staticmethod
+    def _late(entry: Entry) -> Mapping[str, Json]:
+        return _NOTHING if isinstance(entry, OpenPass) else entry.late
