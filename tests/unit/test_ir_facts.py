@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sys
 import weakref
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from tilelang_trace.errors import UserError
 from tilelang_trace.recording.ir_facts import (
     MODES,
     VARIABLE,
@@ -20,6 +22,7 @@ from tilelang_trace.recording.ir_facts import (
     lines,
     mode_of_environment,
 )
+from tilelang_trace.recording.recorder import Recording
 from tilelang_trace.trace.arguments import IR_TEXT_LIMIT
 
 
@@ -176,3 +179,8 @@ class TestEnvironment:
         said = capfd.readouterr().err
         assert said.count("\n") == 1
         assert "TILELANG_TRACE_IR=hashes is none of off, size, hash, text" in said
+
+
+def test_a_recording_asked_for_what_is_no_mode_says_so(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="ir: 'hashes' is none of off, size, hash, text"):
+        Recording(tmp_path, "hashes")

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from time import monotonic_ns
 from typing import Any, Protocol
 
+from tilelang_trace.errors import UserError
 from tilelang_trace.recording.say import say
 from tilelang_trace.trace.arguments import ERROR_STATUSES, IR_TEXT_LIMIT, OPEN
 from tilelang_trace.trace.json_values import Json, storable
@@ -106,6 +107,12 @@ MODES: dict[str, Callable[[], View] | None] = {
     "text": Text,
 }
 """What can be asked for, by name."""
+
+
+def check_mode(mode: str) -> None:
+    """Raise UserError if there is no such mode."""
+    if mode not in MODES:
+        raise UserError(f"ir: {mode!r} is none of {', '.join(MODES)}")
 
 
 def mode_of_environment() -> str:

@@ -20,7 +20,7 @@ from tilelang_trace.formats.packets import (
     track_packet,
 )
 from tilelang_trace.recording import facts, folder
-from tilelang_trace.recording.ir_facts import MODES, OFF, IrWatch
+from tilelang_trace.recording.ir_facts import MODES, OFF, IrWatch, check_mode
 from tilelang_trace.recording.ir_sink import IrSink, LinesCounter
 from tilelang_trace.recording.journal import Journal
 from tilelang_trace.recording.say import say
@@ -52,7 +52,8 @@ class Recording:
     """One recording of this process, from its start to `close`: a journal, and a sink for each
     thread.
 
-    `ir` says which facts about the module passes bear (a name of `ir_facts.MODES`).
+    `ir` says which facts about the module passes bear; raises UserError if it is no name of
+    `ir_facts.MODES`.
 
     Nothing in here may harm the compile: what goes wrong is said once, on stderr, and the recording
     stops.
@@ -60,6 +61,7 @@ class Recording:
 
     def __init__(self, journals: Path, ir: str = OFF) -> None:
         self._journals = journals
+        check_mode(ir)
         self._view = MODES[ir]
         self._metadata = facts.metadata(__version__)
         if self._view is not None:
