@@ -296,6 +296,19 @@ def counters() -> Trace:
     return builder.build()
 
 
+def counters_of_threads() -> Trace:
+    """One counter on each of two threads, under one name."""
+    builder = TraceBuilder()
+    process = builder.process("python", 71)
+    for number, name in enumerate(("MainThread", "worker")):
+        thread = builder.thread(process, name, 71 + number)
+        builder.slice(builder.lane(Lane(thread)), 0, 100, "Lower", "pass", {"status": "ok"})
+        builder.counter_tracks.append(CounterTrack("IR lines", thread=thread))
+    for track, time, value in ((0, 10, 1.0), (1, 11, 20.0), (0, 12, 3.0), (1, 13, 40.0)):
+        builder.counter(track, time, value)
+    return builder.build()
+
+
 def counters_alone() -> Trace:
     """A counter, and no slice anywhere."""
     builder = TraceBuilder()
@@ -413,6 +426,7 @@ TRACES: dict[str, Callable[[], Trace]] = {
         several_types,
         instants,
         counters,
+        counters_of_threads,
         counters_alone,
         flows,
         flow_from_a_parent,

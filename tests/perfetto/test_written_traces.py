@@ -464,6 +464,17 @@ def test_counters_have_their_values_and_their_process(
 
 
 @BOTH
+def test_counters_of_one_name_on_two_threads_stay_apart(
+    perfetto_engine: Engine, format_: str
+) -> None:
+    load(perfetto_engine, TRACES["counters_of_threads"](), format_)
+    found = defaultdict(list)
+    for row in perfetto_engine.query("select track_id, value from counter order by ts"):
+        found[row["track_id"]].append(row["value"])
+    assert sorted(found.values()) == [[1.0, 3.0], [20.0, 40.0]]
+
+
+@BOTH
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
 def test_a_counter_value_that_is_no_number_is_left_out(
     perfetto_engine: Engine, value: float, format_: str

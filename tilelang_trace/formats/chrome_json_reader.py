@@ -37,7 +37,7 @@ class _Reader:
         self.foreign: dict[tuple[Json, Json], int] = {}
         """Lane of each (pid, tid) that no envelope names."""
         self.processes: dict[Json, int] = {}
-        self.counters: dict[tuple[Json, str, str], int] = {}
+        self.counters: dict[tuple[Json, str, str, str | None], int] = {}
         self.begins_and_ends: dict[int, list[tuple[int, int, dict[str, Json]]]] = {}
         """Per lane (time, number of the event, event)."""
         self.flows: dict[Json, list[tuple[str, int, int]]] = {}
@@ -85,7 +85,8 @@ class _Reader:
         for number, (pid, track) in enumerate(
             zip(self.opened.counters, self.builder.counter_tracks)
         ):
-            self.counters[pid, track.name, track.unit or "value"] = number
+            key = (pid, track.name, track.unit or "value", None)
+            self.counters[(*key[:3], str(number)) if key in self.counters else key] = number
 
     def _take_flows(self, flows: Json) -> None:
         """The arrows of a file of ours: pairs of slices, by their number in the file."""
@@ -191,10 +192,11 @@ class _Reader:
 
     def _take_counter(self, event: dict[str, Json], time: int) -> None:
         name, _ = _labels(event)
+        id_ = str(event["id"]) if "id" in event else None
         for unit, value in _arguments(event).items():
             if isinstance(value, bool) or not isinstance(value, (int, float)):
                 continue
-            key = (event.get("pid"), name, unit)
+            key = (event.get("pid"), name, unit, id_)
             if key not in self.counters:
                 self.counters[key] = len(self.builder.counter_tracks)
                 self.builder.counter_tracks.append(

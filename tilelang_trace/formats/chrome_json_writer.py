@@ -101,24 +101,28 @@ def _events(trace: Trace, rows: _Rows, origin: int) -> Iterator[list[dict[str, A
     yield list(_names(trace, rows))
     yield from _slices(trace, rows, origin)
     yield list(_instants(trace, rows, origin))
-    yield [
-        {
-            "ph": "C",
-            "ts": _us(time - origin),
-            "pid": rows.pid(_process_of_counter(trace, track)),
-            "tid": 0,
-            "name": trace.counter_tracks[track].name,
-            "args": {trace.counter_tracks[track].unit or "value": value},
-        }
-        for track, time, value in zip(
-            trace.counters.track.tolist(),
-            trace.counters.time.tolist(),
-            trace.counters.value.tolist(),
-        )
-        if math.isfinite(value)
-    ]
+    yield list(_counters(trace, rows, origin))
     yield list(_arrows(trace, rows, origin))
     yield list(_failures(trace, rows, origin))
+
+
+def _counters(trace: Trace, rows: _Rows, origin: int) -> Iterator[dict[str, Any]]:
+    heads = []
+    taken = set()
+    for number, track in enumerate(trace.counter_tracks):
+        pid, unit = rows.pid(_process_of_counter(trace, number)), track.unit or "value"
+        head: dict[str, Any] = {"pid": pid, "tid": 0, "name": track.name}
+        if (pid, track.name, unit) in taken:
+            head["id"] = str(number)  # counters belong to processes here: else they were one
+        taken.add((pid, track.name, unit))
+        heads.append((head, unit))
+    counters = trace.counters
+    for number, time, value in zip(
+        counters.track.tolist(), counters.time.tolist(), counters.value.tolist()
+    ):
+        if math.isfinite(value):
+            head, unit = heads[number]
+            yield {"ph": "C", "ts": _us(time - origin), **head, "args": {unit: value}}
 
 
 def _process_of_counter(trace: Trace, track: int) -> int | None:

@@ -273,7 +273,7 @@ class _Reader:
             if row is None:
                 continue
             if event.arguments:
-                reading.arguments.setdefault(row, {}).update(event.arguments)
+                _join(reading.arguments.setdefault(row, {}), event.arguments)
             for flow in event.flows:
                 steps.setdefault(flow, []).append(_Step(False, time, row))
             for flow in event.ended_flows:
@@ -350,6 +350,17 @@ class _Reader:
             if thread.process == process and thread.tid == descriptor.tid:
                 return number
         return self.builder.thread(process, _text(descriptor.thread_name), descriptor.tid)
+
+
+def _join(known: dict[str, Json], more: dict[str, Json]) -> None:
+    """Add the arguments of a slice's end to those of its begin. Objects become one, as in Perfetto,
+    to which their members are arguments by themselves.
+    """
+    for name, value in more.items():
+        before = known.get(name)
+        if isinstance(before, dict) and isinstance(value, dict):
+            value = {**before, **value}
+        known[name] = value
 
 
 def _text(value: str | bytes) -> str:

@@ -28,9 +28,11 @@ def _record() -> None:
     from pathlib import Path
 
     from tilelang_trace.recording import hooks
+    from tilelang_trace.recording.ir_facts import mode_of_environment
     from tilelang_trace.recording.recorder import Recording
 
-    recording = Recording(Path(os.environ["TILELANG_TRACE_JOURNAL"]))
+    journals = Path(os.environ["TILELANG_TRACE_JOURNAL"])
+    recording = Recording(journals, mode_of_environment())
     hooks.start(recording)
     atexit.register(recording.close)
 

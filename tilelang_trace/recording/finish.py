@@ -13,6 +13,7 @@ from tilelang_trace.formats import files
 from tilelang_trace.formats.pftrace_reader import Reading, read_events
 from tilelang_trace.recording import facts, folder, journal
 from tilelang_trace.recording.folder import JournalFolder
+from tilelang_trace.recording.ir_facts import IrCost
 from tilelang_trace.recording.say import say
 from tilelang_trace.trace.arguments import FAILED, INCOMPLETE, KINDS, OK, OPEN, PASS
 from tilelang_trace.trace.build import Parts, TraceBuilder, assemble
@@ -80,6 +81,7 @@ def read_journals(journals: Path, end: ProcessEnd | None = None) -> Trace:
     builder = TraceBuilder()
     metadata: dict[str, Json] = {}
     reasons: list[str] = []
+    cost = IrCost()
     for path in folder.journals_in(journals):
         try:
             data = path.read_bytes()
@@ -90,7 +92,7 @@ def read_journals(journals: Path, end: ProcessEnd | None = None) -> Trace:
         header = reading.documents.get(folder.START)
         header = header if isinstance(header, dict) else {}
         closing = reading.documents.get(folder.END)
-        reasons += _settle(reading, closing, alive, end, header.get("pid"))
+        reasons += _settle(reading, closing, alive, end, header.get("pid"), cost)
         metadata = _joined(metadata, header.get("metadata"), closing)
     if not metadata:
         metadata = facts.metadata(__version__)
@@ -100,7 +102,10 @@ def read_journals(journals: Path, end: ProcessEnd | None = None) -> Trace:
         metadata["exit"] = {"code": end.code, **({"signal": end.signal} if end.signal else {})}
         if end.signal:
             reasons.insert(0, f"the process was killed by {end.signal}")
-    metadata["recording"] = {"complete": not reasons, "reason": "; ".join(dict.fromkeys(reasons))}
+    recording = {"complete": not reasons, "reason": "; ".join(dict.fromkeys(reasons))}
+    if "recording" in metadata:  # the facts about the IR that were asked for
+        recording |= {**metadata["recording"], **cost.metadata()}
+    metadata["recording"] = recording
     builder.metadata = metadata
     return with_phases(_kernels_on_contexts(builder.build()))
 
@@ -118,7 +123,7 @@ def _joined(known: dict[str, Json], header: Json, closing: Json) -> dict[str, Js
 
 
 def _settle(
-    reading: Reading, closing: Json, alive: bool, end: ProcessEnd | None, pid: Json
+    reading: Reading, closing: Json, alive: bool, end: ProcessEnd | None, pid: Json, cost: IrCost
 ) -> list[str]:
     """Give every slice of a journal its status; returns why the recording is not whole, if it is
     not.
@@ -154,6 +159,7 @@ def _settle(
     for row in reading.rows:
         arguments = reading.arguments.get(row, {})
         arguments.setdefault("status", OK)
+        cost.take(arguments)
         builder.arguments.add(row, arguments)
     return reasons
 

@@ -98,7 +98,7 @@ class _Callbacks(TvmPassInstrument):
 
     def run_after_pass(self, mod: Any, info: Any) -> None:
         for recording in _active:
-            recording.after_pass(info)
+            recording.after_pass(mod, info)
 
 
 @functools.cache
@@ -227,7 +227,7 @@ class _Wrapping:
                 raise
             for call in calls:
                 if call is not None:
-                    call.ended()
+                    call.ended(result)
             return result
 
         return __call__

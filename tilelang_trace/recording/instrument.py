@@ -119,7 +119,7 @@ class TraceInstrument(TvmPassInstrument):
     def run_after_pass(self, mod: Any, info: Any) -> None:
         """A pass ended."""
         if self._recording is not None:
-            self._recording.after_pass(info)
+            self._recording.after_pass(mod, info)
 
     def _end(self) -> None:
         """At the end of the process: nothing more comes."""

@@ -14,9 +14,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from types import FrameType
 
+from tilelang_trace.recording import determinism
 from tilelang_trace.recording.finish import ProcessEnd, finish
 from tilelang_trace.recording.folder import JournalFolder
 from tilelang_trace.trace.arguments import PASS
@@ -32,18 +33,27 @@ JOURNALS_VARIABLE = "TILELANG_TRACE_JOURNAL"
 _FORWARDED = ("SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2")
 
 
-def run(command: Sequence[str], process_name: str, journals: JournalFolder) -> tuple[Trace, int]:
+def run(
+    command: Sequence[str],
+    process_name: str,
+    journals: JournalFolder,
+    *,
+    deterministic: bool = False,
+) -> tuple[Trace, int]:
     """Run `python COMMAND...` under recording and write its trace; returns that and the exit code.
 
-    The code is the script's own, or 128 + the signal that killed it. Raises UserError if the trace
-    can't be written; the journals are still there then.
+    `deterministic` runs it so that two compiles of one thing give one IR (see `determinism`), as
+    far as the system allows that. The code is the script's own, or 128 + the signal that killed it.
+    Raises UserError if the trace can't be written; the journals are still there then.
     """
     environment = {
         **os.environ,
         OUTPUT_VARIABLE: str(journals.output),
         JOURNALS_VARIABLE: str(journals.path),
+        **(determinism.ENVIRONMENT if deterministic else {}),
     }
-    child = subprocess.Popen([sys.executable, *command], env=environment)
+    with determinism.fixed_addresses() if deterministic else nullcontext():
+        child = subprocess.Popen([sys.executable, *command], env=environment)
     with _signals_to(child):
         code = child.wait()
     end = ProcessEnd(child.pid, time.monotonic_ns(), code, _signal_name(code), process_name)

@@ -20,6 +20,8 @@ from tilelang_trace.formats.packets import (
     track_packet,
 )
 from tilelang_trace.recording import facts, folder
+from tilelang_trace.recording.ir_facts import MODES, OFF, IrWatch, check_mode
+from tilelang_trace.recording.ir_sink import IrSink, LinesCounter
 from tilelang_trace.recording.journal import Journal
 from tilelang_trace.recording.say import say
 from tilelang_trace.recording.sink import OpenSlice, ThreadSink
@@ -50,13 +52,20 @@ class Recording:
     """One recording of this process, from its start to `close`: a journal, and a sink for each
     thread.
 
+    `ir` says which facts about the module passes bear; raises UserError if it is no name of
+    `ir_facts.MODES`.
+
     Nothing in here may harm the compile: what goes wrong is said once, on stderr, and the recording
     stops.
     """
 
-    def __init__(self, journals: Path) -> None:
+    def __init__(self, journals: Path, ir: str = OFF) -> None:
         self._journals = journals
+        check_mode(ir)
+        self._view = MODES[ir]
         self._metadata = facts.metadata(__version__)
+        if self._view is not None:
+            self._metadata["recording"] = {"ir": ir}
         self._journal: Journal | None = None
         self._threads = _Threads()
         self._lock = threading.RLock()
@@ -83,11 +92,11 @@ class Recording:
         except Exception as error:
             self.trouble(error)
 
-    def after_pass(self, info: Any) -> None:
+    def after_pass(self, mod: Any, info: Any) -> None:
         """A pass ended well on this thread."""
         try:
             if not self.stopped:
-                (self._threads.sink or self.sink()).after_pass(info)
+                (self._threads.sink or self.sink()).after_pass(mod, info)
         except Exception as error:
             self.trouble(error)
 
@@ -200,16 +209,23 @@ class Recording:
         with self._lock:
             if self._journal is None:
                 self._journal = self._open_journal()
+            append = self._journal.append
             number = next(self._numbers) + 2
-            return ThreadSink(
-                self._journal.append,
+            track = _uuid(self._pid, number)
+            arguments = (
+                append,
                 number,
-                _uuid(self._pid, number),
+                track,
                 _uuid(self._pid, 1),
                 self._pid,
                 self._contexts.__next__,
                 phase_label,
             )
+            if self._view is None:
+                return ThreadSink(*arguments)
+            number = next(self._numbers) + 2
+            counter = LinesCounter(append, number, _uuid(self._pid, number), track)
+            return IrSink(*arguments, watch=IrWatch(self._view()), counter=counter)
 
     def _open_journal(self) -> Journal:
         journal = Journal(self._journals)
@@ -249,10 +265,10 @@ class Call:
         if self._info is not None:
             sink.before_pass(mod, self._info)
 
-    def ended(self) -> None:
-        """The pass ended well."""
+    def ended(self, result: Any) -> None:
+        """The pass ended well, with this module."""
         if self._info is not None:
-            self._recording.after_pass(self._info)
+            self._recording.after_pass(result, self._info)
 
     def failed(self, error: BaseException) -> None:
         """An exception came out of it."""

@@ -34,12 +34,14 @@ _SWALLOWED = error_argument("", "unknown", "failed; its exception was caught ins
 class OpenPass:
     """A pass that runs."""
 
-    __slots__ = ("info", "sequence")
+    __slots__ = ("info", "late", "sequence")
 
     def __init__(self, info: Any, sequence: int) -> None:
         self.info = info
         """TVM's PassInfo: the same object in the before- and the after-callback."""
         self.sequence = sequence
+        self.late: Mapping[str, Json] = _NOTHING
+        """Arguments that are known only when it ends."""
 
 
 class OpenContext:
@@ -116,8 +118,8 @@ class ThreadSink:
 
     # ------------------------------------------------------------------------------- passes
 
-    def before_pass(self, mod: Any, info: Any) -> None:
-        """A pass begins."""
+    def before_pass(self, mod: Any, info: Any, more: bytes = b"") -> None:
+        """A pass begins; `more` is further arguments of it, as fields of its event."""
         context = self.context
         passes = context.passes
         sequence = context.next_sequence
@@ -140,9 +142,9 @@ class ThreadSink:
         passes.append(entry)
         self.stack.append(entry)
         self._propagating = False
-        self._append(packets.stamped(monotonic_ns(), event))
+        self._append(packets.stamped(monotonic_ns(), event + more))
 
-    def after_pass(self, info: Any) -> None:
+    def after_pass(self, mod: Any, info: Any) -> None:
         """A pass ended well."""
         now = monotonic_ns()
         stack = self.stack
@@ -229,7 +231,7 @@ class ThreadSink:
         else:
             self._taken_off(entry)
             self._propagating = False
-            self._append(self._packets.end(now, self._late(entry)))
+            self._append(self._packets.end(now, entry.late))
         return True
 
     def _give_up(self, entries: list[Entry], now: int, failure: dict[str, Json]) -> None:
@@ -241,7 +243,7 @@ class ThreadSink:
             status = INCOMPLETE if self._propagating else FAILED
             error = enclosing(failure) if self._propagating else failure
             self._propagating = True
-            arguments = {"status": status, "error": error, **self._late(entry)}
+            arguments = {"status": status, "error": error, **entry.late}
             self._append(self._packets.end(now, arguments, colour=COLOURS[status]))
 
     def _taken_off(self, entry: Entry) -> None:
@@ -249,7 +251,3 @@ class ThreadSink:
             self.context.passes.pop()
         elif type(entry) is OpenContext:
             self.context = entry.outer or self.default
-
-    @staticmethod
-    def _late(entry: Entry) -> Mapping[str, Json]:
-        return _NOTHING if isinstance(entry, OpenPass) else entry.late

@@ -53,6 +53,9 @@ MESSAGE_LIMIT = 500
 DETAIL_LIMIT = 32 * 1024
 """Bytes (UTF-8) of `error.detail`, the whole text of an error."""
 
+IR_TEXT_LIMIT = 64 * 1024
+"""Bytes (UTF-8) of `ir.before` and of `ir.after`, the printed modules."""
+
 
 @dataclass(frozen=True)
 class Argument:

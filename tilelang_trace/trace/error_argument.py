@@ -6,6 +6,7 @@ import re
 
 from tilelang_trace.trace.arguments import DETAIL_LIMIT, MESSAGE_LIMIT
 from tilelang_trace.trace.json_values import Json, storable
+from tilelang_trace.trace.long_text import cut
 
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 """Escape sequences of terminals: CSI, OSC, and the two-character ones (ECMA-48)."""
@@ -19,7 +20,7 @@ def error_argument(type_: str, cause: str, text: str) -> dict[str, Json]:
     message = next((line.strip() for line in text.splitlines() if line.strip()), "")
     if len(message) > MESSAGE_LIMIT:
         message = message[: MESSAGE_LIMIT - 1] + "\N{HORIZONTAL ELLIPSIS}"
-    return {"type": type_, "cause": cause, "message": message, "detail": _cut(text)}
+    return {"type": type_, "cause": cause, "message": message, "detail": cut(text, DETAIL_LIMIT)}
 
 
 def enclosing(error: dict[str, Json]) -> dict[str, Json]:
@@ -27,16 +28,3 @@ def enclosing(error: dict[str, Json]) -> dict[str, Json]:
     there.
     """
     return {key: value for key, value in error.items() if key != "detail"}
-
-
-def _cut(text: str) -> str:
-    """The text, cut to the limit at a whole character, with the number of characters left out."""
-    data = text.encode()
-    if len(data) <= DETAIL_LIMIT:
-        return text
-    # Half from the start and half from the end: a long text often ends with what matters.
-    room = (DETAIL_LIMIT - 100) // 2
-    head = data[:room].decode(errors="ignore")
-    tail = data[-room:].decode(errors="ignore")
-    left_out = len(text) - len(head) - len(tail)
-    return f"{head}\n[... {left_out} characters left out ...]\n{tail}"
