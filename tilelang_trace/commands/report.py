@@ -7,6 +7,7 @@ import shutil
 import sys
 from typing import TYPE_CHECKING
 
+from tilelang_trace.commands.arguments import count, nanoseconds
 from tilelang_trace.reports.choice import SORTS, Choice
 from tilelang_trace.reports.text import plural
 
@@ -27,11 +28,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="order of the passes (default: self, the time without the passes below)",
     )
     parser.add_argument(
-        "--top", type=_count, metavar="N", help="show at most N passes and N slowest runs"
+        "--top", type=count, metavar="N", help="show at most N passes and N slowest runs"
     )
     parser.add_argument(
         "--min-ms",
-        type=_nanoseconds,
+        type=nanoseconds,
         metavar="X",
         dest="min_ns",
         help="leave out passes and slices with less than X ms of inclusive time",
@@ -79,19 +80,3 @@ def _render(report: Report, output: str) -> str:
     terminal = sys.stdout.isatty()
     width = shutil.get_terminal_size().columns if terminal else None
     return as_table.render(report, width=width, color=terminal)
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number")
-    return int(text)
-
-
-def _nanoseconds(text: str) -> int:
-    try:
-        nanoseconds = round(float(text) * 1e6)
-    except (ValueError, OverflowError):
-        nanoseconds = -1
-    if not 0 <= nanoseconds < 2**63:
-        raise argparse.ArgumentTypeError(f"{text!r} is no time in milliseconds")
-    return nanoseconds

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -12,6 +13,14 @@ from tilelang_trace.errors import UserError
 from tilelang_trace.formats.files import format_for
 
 KERNEL = "{kernel}"
+NO_KERNEL = "no-kernel"
+"""In place of `{kernel}` in the name of a file that is of no one kernel."""
+
+FIELDS = ("script", "pid", "kernel", "time")
+"""What the name of a recording's output may have in braces. `{script}` and `{time}`, as
+`20250131-235959`, are filled in when the recording starts, `{pid}` and `{kernel}` when the file is
+written: the folder of journals bears them as they are.
+"""
 
 _FIELD = re.compile(r"\{(\w*)\}")
 _LONGEST = 80
@@ -30,33 +39,44 @@ def check_pattern(pattern: str | os.PathLike[str], known: Sequence[str]) -> None
     format_for(text)
 
 
+def at_start(output: str | os.PathLike[str], script: str) -> Path:
+    """The output of a recording that starts now. Raises UserError."""
+    check_pattern(output, FIELDS)
+    return filled(output, {"script": script, "time": time.strftime("%Y%m%d-%H%M%S")})
+
+
+def has_kernel(output: str | os.PathLike[str]) -> bool:
+    """Whether the name of an output asks for a file for each kernel."""
+    return KERNEL in os.path.basename(output)
+
+
 def filled(pattern: str | os.PathLike[str], values: Mapping[str, str]) -> Path:
     """The pattern with these fields filled in; the others stay as they are."""
     path = Path(pattern)
-    name = _FIELD.sub(
-        lambda match: part_of_name(values[match[1]]) if match[1] in values else match[0], path.name
-    )
-    return path.with_name(name)
+    return path.with_name(_FIELD.sub(lambda field: values.get(field[1], field[0]), path.name))
 
 
-def for_kernels(output: Path, kernels: Sequence[str]) -> list[Path]:
-    """A file for each kernel, its name in place of `{kernel}` or before the ending.
-
-    No two are the same, also where upper and lower case are.
+def for_kernels(output: Path, kernels: Sequence[str | None]) -> list[Path]:
+    """A file for each kernel, its name in place of `{kernel}` or before the ending; no two are the
+    same, also where upper and lower case are. None stands for a Trace that is of no one kernel.
     """
+    named = output
     if KERNEL not in output.name:
         ending = ending_of(output)
-        output = output.with_name(f"{output.name.removesuffix(ending)}.{KERNEL}{ending}")
+        named = output.with_name(f"{output.name.removesuffix(ending)}.{KERNEL}{ending}")
     taken: set[str] = set()
     paths = []
     for kernel in kernels:
+        if kernel is None:
+            paths.append(output.with_name(output.name.replace(KERNEL, NO_KERNEL)))
+            continue
         number, part = 1, part_of_name(kernel)
         own = part
         while own.lower() in taken:
             number += 1
             own = f"{part}-{number}"
         taken.add(own.lower())
-        paths.append(output.with_name(output.name.replace(KERNEL, own)))
+        paths.append(output.with_name(named.name.replace(KERNEL, own)))
     return paths
 
 

@@ -17,11 +17,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 
-from tilelang_trace.recording.finish import ProcessEnd, finish
+from tilelang_trace.recording.finish import Finished, ProcessEnd, finish
 from tilelang_trace.recording.folder import JournalFolder
-from tilelang_trace.trace.arguments import PASS
-from tilelang_trace.trace.failures import failures
-from tilelang_trace.trace.model import Trace
+from tilelang_trace.recording.options import IR_VARIABLE, Ir, Keep
 
 OUTPUT_VARIABLE = "TILELANG_TRACE"
 """Environment variable that names the output."""
@@ -32,7 +30,15 @@ JOURNALS_VARIABLE = "TILELANG_TRACE_JOURNAL"
 _FORWARDED = ("SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2")
 
 
-def run(command: Sequence[str], process_name: str, journals: JournalFolder) -> tuple[Trace, int]:
+def run(
+    command: Sequence[str],
+    process_name: str,
+    journals: JournalFolder,
+    keep: Keep | None = None,
+    *,
+    ir: Ir | None = None,
+    deterministic: bool = False,
+) -> tuple[Finished, int]:
     """Run `python COMMAND...` under recording and write its trace; returns that and the exit code.
 
     The code is the script's own, or 128 + the signal that killed it. Raises UserError if the trace
@@ -43,13 +49,17 @@ def run(command: Sequence[str], process_name: str, journals: JournalFolder) -> t
         OUTPUT_VARIABLE: str(journals.output),
         JOURNALS_VARIABLE: str(journals.path),
     }
+    if ir is not None:
+        environment[IR_VARIABLE] = ir
+    if deterministic:
+        environment["PYTHONHASHSEED"] = "0"
     child = subprocess.Popen([sys.executable, *command], env=environment)
     with _signals_to(child):
         code = child.wait()
     end = ProcessEnd(child.pid, time.monotonic_ns(), code, _signal_name(code), process_name)
-    trace = finish(journals.path, journals.output, end)
+    done = finish(journals.path, journals.output, end, keep=keep)
     journals.remove()
-    return trace, 128 - code if code < 0 else code
+    return done, 128 - code if code < 0 else code
 
 
 def _signal_name(code: int) -> str:
@@ -81,24 +91,3 @@ def _signals_to(child: subprocess.Popen[bytes]) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def outcome(trace: Trace) -> str:
-    """What a trace holds, in a few words: `79 passes, 1 failed`."""
-    passes = int(trace.is_kind(PASS).sum())
-    failed = len(failures(trace))
-    recording = trace.metadata.get("recording", {})
-    if not passes:
-        return f"no pass ran ({_why_none(trace)})"
-    words = f"{passes} {'pass' if passes == 1 else 'passes'}"
-    if failed:
-        words += f", {failed} failed"
-    if not recording.get("complete", True):
-        words += f"; incomplete: {recording.get('reason')}"
-    return words
-
-
-def _why_none(trace: Trace) -> str:
-    if "tvm" not in trace.metadata.get("versions", {}):
-        return "the script did not import TVM"
-    return "the script compiled nothing, or took it from a cache"

@@ -54,8 +54,10 @@ class Recording:
     stops.
     """
 
-    def __init__(self, journals: Path) -> None:
+    def __init__(self, journals: Path, ir: str = "off") -> None:
         self._journals = journals
+        self.ir = ir
+        """Which facts of the IR to record."""
         self._metadata = facts.metadata(__version__)
         self._journal: Journal | None = None
         self._threads = _Threads()

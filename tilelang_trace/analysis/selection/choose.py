@@ -1,30 +1,22 @@
-"""What a person chose to keep of a Trace, and the Traces that this makes."""
+"""The Traces that a selection makes of a Trace."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from tilelang_trace.analysis.compiles import kernels as kernels_by_row
 from tilelang_trace.analysis.selection.kernels import matching, only_kernels
 from tilelang_trace.analysis.selection.leave_out import without_short
+from tilelang_trace.analysis.selection.selection import Selection
 from tilelang_trace.analysis.selection.split import outside_kernels, split_kernels
 from tilelang_trace.trace.model import Trace
 
 OUTSIDE = "no-kernel"
 """Name of the part of a split Trace that no kernel has."""
 
-
-@dataclass(frozen=True)
-class Selection:
-    """What to keep of a Trace. By default all of it, in one piece."""
-
-    only: tuple[str, ...] = ()
-    """Shell patterns; kernels that none of them matches are left out. Empty: all kernels stay."""
-    min_ns: int = 0
-    """Shorter passes are left out; the slice around them says how many and how long (`hidden`)."""
-    split: Literal["kernel"] | None = None
-    """`kernel`: a Trace for each kernel, and one for the passes outside of them, if any."""
+_NAMED = 10
+"""Kernels that are named where none matches."""
 
 
 @dataclass(frozen=True)
@@ -70,3 +62,12 @@ def kernel_names(trace: Trace) -> list[str]:
     by_row = kernels_by_row(trace)
     rows = sorted(by_row, key=lambda row: int(trace.slices.begin[row]))
     return list(dict.fromkeys(by_row[row] for row in rows))
+
+
+def no_match(patterns: Sequence[str], kernels: Sequence[str]) -> str:
+    """Tells a person that these patterns match none of these kernels."""
+    wanted = " or ".join(map(repr, patterns))
+    if not kernels:
+        return f"no kernel matches {wanted}: no slice bears a kernel's name"
+    more = f" and {len(kernels) - _NAMED} more" if len(kernels) > _NAMED else ""
+    return f"no kernel matches {wanted}; there is {', '.join(map(repr, kernels[:_NAMED]))}{more}"

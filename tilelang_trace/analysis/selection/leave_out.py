@@ -73,6 +73,13 @@ def leave_out(trace: Trace, gone: Mask) -> Trace:
     return assemble(replace(parts, columns=columns, metadata=metadata))
 
 
+def hidden_passes(trace: Trace) -> tuple[int, int]:
+    """How many passes were left out of a Trace, and their time."""
+    told = [hidden_of(value) for value in trace.arguments.values(HIDDEN).values()]
+    told.append(hidden_of(trace.metadata.get(HIDDEN)))
+    return sum(count for count, _ in told), sum(ns for _, ns in told)
+
+
 def hidden_of(value: Json) -> tuple[int, int]:
     """`count` and `ns` of a `hidden` value, 0 for what is none."""
     # In a file of another tool anything may stand there.
