@@ -7,8 +7,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
+from tilelang_trace.analysis.hidden import hidden_passes
 from tilelang_trace.analysis.selection.choose import no_match
-from tilelang_trace.analysis.selection.leave_out import hidden_passes
 from tilelang_trace.recording.finish import Finished
 from tilelang_trace.recording.options import Keep
 from tilelang_trace.trace.arguments import PASS

@@ -10,19 +10,16 @@ the number of a pass that was left out.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
 from tilelang_trace.analysis.ancestry import nearest_above, sum_by
+from tilelang_trace.analysis.hidden import HIDDEN, hidden_of
 from tilelang_trace.analysis.selection.subset import renumbered, subset_parts
 from tilelang_trace.trace.arguments import ERROR_STATUSES, OPEN, PASS
 from tilelang_trace.trace.build import assemble
-from tilelang_trace.trace.json_values import Json
 from tilelang_trace.trace.model import Column, Ids, Ints, Mask, Trace
-
-HIDDEN = "hidden"
 
 
 def without_short(trace: Trace, min_ns: int) -> Trace:
@@ -71,25 +68,6 @@ def leave_out(trace: Trace, gone: Mask) -> Trace:
         }
     columns.append(Column(HIDDEN, "json", own, hidden))
     return assemble(replace(parts, columns=columns, metadata=metadata))
-
-
-def hidden_passes(trace: Trace) -> tuple[int, int]:
-    """How many passes were left out of a Trace, and their time."""
-    told = [hidden_of(value) for value in trace.arguments.values(HIDDEN).values()]
-    told.append(hidden_of(trace.metadata.get(HIDDEN)))
-    return sum(count for count, _ in told), sum(ns for _, ns in told)
-
-
-def hidden_of(value: Json) -> tuple[int, int]:
-    """`count` and `ns` of a `hidden` value, 0 for what is none."""
-    # In a file of another tool anything may stand there.
-    if not isinstance(value, Mapping):
-        return 0, 0
-    return _number(value.get("count")), _number(value.get("ns"))
-
-
-def _number(value: Json) -> int:
-    return value if type(value) is int and 0 <= value < 2**63 else 0
 
 
 def _hidden(trace: Trace) -> tuple[Ints, Ints]:
