@@ -39,7 +39,10 @@ def outside_kernels(trace: Trace) -> Trace | None:
     ends = _ends(trace)
     for row in _rows(trace):
         inside[row : ends[row]] = True
-    return leave_out(trace, inside) if (~inside & trace.is_kind(PASS)).any() else None
+    if not (~inside & trace.is_kind(PASS)).any():
+        return None
+    # What encloses a kernel says what is missing in it; the others are missed by nobody here.
+    return replace(leave_out(trace, inside), metadata=trace.metadata)
 
 
 def _rows(trace: Trace) -> list[int]:
