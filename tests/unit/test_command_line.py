@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.traces import main_thread
 from tilelang_trace.commands import main
+from tilelang_trace.formats import files
+from tilelang_trace.trace.build import TraceBuilder
 
 LOG = (
     b'{"pass_events": 1, "metadata": {}}\n'
@@ -115,3 +118,66 @@ def test_convert_says_what_was_mended(tmp_path: Path, capsys: pytest.CaptureFixt
     assert main(["convert", str(overlapping), "-o", str(tmp_path / "out.json")]) == 0
     said = capsys.readouterr().err
     assert "1 places mended, the first: event 2: overlap: moved to lane 2" in said
+
+
+def test_a_wrong_option_is_one_line_and_exit_code_2(
+    log: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(["report", str(log), "--by", "thread"])
+    assert stop.value.code == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "invalid choice: 'thread'" in line
+    assert "tilelang-trace report --help" in line
+
+
+@pytest.fixture
+def kernels(tmp_path: Path) -> Path:
+    """A file with two kernels of a pass of 2 ms and one of 1 ms."""
+    builder = TraceBuilder()
+    lane = main_thread(builder)
+    for number, kernel in enumerate(("gemm", "soft/max")):
+        at = 10_000_000 * number
+        arguments = {"status": "ok", "kernel": kernel}
+        builder.slice(lane, at, at + 5_000_000, "compile", "compile", arguments)
+        builder.slice(lane, at, at + 2_000_000, "Lower", "pass", {"status": "ok"})
+        builder.slice(lane, at + 2_000_000, at + 3_000_000, "Simplify", "pass", {"status": "ok"})
+    path = tmp_path / "all.pftrace"
+    files.write(builder.build(), path)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("options", "output", "written"),
+    [
+        ([], "out.json", {"out.json": 6}),
+        (["--only", "gemm"], "out.json", {"out.json": 3}),
+        (["--only", "gemm", "--only", "s*"], "out.json", {"out.json": 6}),
+        (["--min-ms", "1.5"], "out.json", {"out.json": 4}),
+        (["--split", "kernel"], "out.json.gz", {"out.gemm.json.gz": 3, "out.soft_max.json.gz": 3}),
+        (["--min-ms", "2.5"], "{kernel}-x.json", {"gemm-x.json": 1, "soft_max-x.json": 1}),
+    ],
+)
+def test_convert_leaves_out_and_splits(
+    kernels: Path, options: list[str], output: str, written: dict[str, int]
+) -> None:
+    folder = kernels.parent
+    assert main(["convert", str(kernels), "-o", str(folder / output), *options]) == 0
+    kernels.unlink()
+    assert {p.name: len(files.read(p).slices) for p in folder.iterdir()} == written
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--only", "gem"], "no kernel matches 'gem'; there is 'gemm', 'soft/max'"),
+        (["-o", "{pid}.json"], "unknown field {pid}; there is {kernel}"),
+    ],
+)
+def test_convert_refuses_what_makes_no_sense(
+    kernels: Path, options: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["convert", str(kernels), "-o", str(kernels.parent / "o.json"), *options]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert said in line
+    assert [p.name for p in kernels.parent.iterdir()] == ["all.pftrace"]

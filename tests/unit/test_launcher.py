@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -182,6 +183,14 @@ def test_a_script_without_tvm_is_told(tmp_path: Path) -> None:
         ([], "name the script to run"),
         (["-o", "out.txt", "script.py"], "out.txt: no format has this ending"),
         (["-o", "no/such/folder/out.json", "script.py"], "can't be written"),
+        (["-o", "{user}.json", "script.py"], "unknown field {user}"),
+        (["-o", "{pid}/x.json", "script.py"], "not in its folder"),
+        (["--only", "", "script.py"], "an empty pattern"),
+        (["--min-ms", "-1", "script.py"], "no time in milliseconds"),
+        (["--min-ms", "nan", "script.py"], "no time in milliseconds"),
+        (["--split", "pass", "script.py"], "invalid choice: 'pass'"),
+        (["--ir", "all", "script.py"], "invalid choice: 'all'"),
+        (["--oops", "script.py"], "--oops"),
     ],
 )
 def test_a_mistake_is_one_line_and_exit_code_2_and_nothing_runs(
@@ -199,3 +208,48 @@ def test_a_mistake_is_one_line_and_exit_code_2_and_nothing_runs(
     assert len(done.stderr.splitlines()) == 1
     assert said in done.stderr
     assert [p.name for p in tmp_path.iterdir()] == ["script.py"]
+
+
+def test_fields_of_the_name_are_filled_in(tmp_path: Path) -> None:
+    process = start(
+        tmp_path, "import os; print(os.getpid())", output="{script}-{pid}-{time}-{kernel}.json"
+    )
+    pid, err = process.communicate(timeout=60)
+    (output,) = tmp_path.glob("*.json")
+    assert re.fullmatch(rf"script-{pid.strip()}-\d{{8}}-\d{{6}}-no-kernel\.json", output.name)
+    assert f"wrote {output.name}: no pass ran" in err
+    assert not list(tmp_path.glob("*.journal*"))
+
+
+@pytest.mark.parametrize(
+    ("ending", "is_kept"),
+    [("pass", False), ("sys.exit(0)", False), ("sys.exit(3)", True), ("os.abort()", True)],
+)
+def test_on_request_only_a_failure_is_kept(tmp_path: Path, ending: str, is_kept: bool) -> None:
+    (tmp_path / "script.py").write_text(f"import os, sys\n{ending}\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "tilelang_trace", "run", "--keep-on-failure", "script.py"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (tmp_path / "script.pftrace").exists() == is_kept
+    assert ("nothing written, for nothing failed" in done.stderr) != is_kept
+    assert not list(tmp_path.glob("*.journal*"))
+
+
+@pytest.mark.parametrize(("given", "seen"), [([], None), (["--ir", "hash"], "hash")])
+def test_what_to_record_of_the_ir_reaches_the_script(
+    tmp_path: Path, given: list[str], seen: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TILELANG_TRACE_IR", raising=False)
+    (tmp_path / "script.py").write_text("import os; print(os.environ.get('TILELANG_TRACE_IR'))")
+    done = subprocess.run(
+        [sys.executable, "-m", "tilelang_trace", "run", *given, "script.py"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == f"{seen}\n"

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tilelang_trace.analysis.ancestry import nearest_above, outermost_of_name, sum_by, time_below
+from tilelang_trace.analysis.hidden import HIDDEN, hidden_of, hidden_passes
 from tilelang_trace.analysis.runs import Failed, Places, Run, RunOrder, describe, failed_runs
 from tilelang_trace.trace.arguments import FAILED, INCOMPLETE, KINDS, OPEN, PASS
 from tilelang_trace.trace.findings import LOSSES, Finding
@@ -82,8 +83,11 @@ class Summary:
     incomplete: int
     open: int
     hidden: int
-    """Short passes that were left out when recording; their time is in the slices around them."""
+    """Passes that were left out of the Trace."""
     hidden_ns: int
+    """Their time. It is in the slices around them, but for the next one."""
+    hidden_outside_ns: int
+    """Time of those that no slice is around of; it is in no number here."""
     off_threads: int
     """Slices on rows that belong to no thread; they are in no number here."""
     recording: Wholeness
@@ -107,7 +111,7 @@ def summarize(trace: Trace, *, slowest: int = 10, slowest_by: RunOrder = "self")
     total = int(duration[counted & (slices.parent < 0)].sum())
     between = _between_by_kind(trace, counted & ~measured & (above < 0), kinds)
     status = _Statuses(trace)
-    hidden = [v for v in trace.arguments.values("hidden").values() if isinstance(v, dict)]
+    hidden, hidden_ns = hidden_passes(trace)
     origin = int(slices.begin[counted].min()) if counted.any() else 0
 
     runs = np.flatnonzero(measured)
@@ -130,10 +134,11 @@ def summarize(trace: Trace, *, slowest: int = 10, slowest_by: RunOrder = "self")
         failed=int(status.failed.sum()),
         incomplete=int(status.incomplete.sum()),
         open=int(status.open.sum()),
-        hidden=sum(_integer(value.get("count")) for value in hidden),
-        hidden_ns=sum(_integer(value.get("ns")) for value in hidden),
+        hidden=hidden,
+        hidden_ns=hidden_ns,
+        hidden_outside_ns=hidden_of(trace.metadata.get(HIDDEN))[1],
         off_threads=int((~counted).sum()),
-        recording=_wholeness(trace, int(status.open.sum())),
+        recording=wholeness(trace),
         findings=trace.findings,
     )
 
@@ -211,7 +216,9 @@ def _totals(
     return tuple(sorted(totals, key=lambda t: (-t.self_ns, -t.inclusive_ns, t.name)))
 
 
-def _wholeness(trace: Trace, still_open: int) -> Wholeness:
+def wholeness(trace: Trace) -> Wholeness:
+    """Whether the recording has all that happened."""
+    still_open = int(_Statuses(trace).open.sum())
     said = trace.metadata.get("recording")
     said = said if isinstance(said, dict) else {}
     dropped = _integer(said.get("dropped"))

@@ -12,7 +12,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Protocol, cast
+from typing import NoReturn, Protocol, cast
 
 from tilelang_trace.errors import UserError
 from tilelang_trace.version import __version__
@@ -33,8 +33,15 @@ class Command(Protocol):
         """Do it; returns the exit code."""
 
 
+class _Parser(argparse.ArgumentParser):
+    """A mistake is one line: the usage of a command with many options would bury it."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message} ({self.prog} --help)\n")
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="tilelang-trace",
         description="Turn a TVM or TileLang compile into a timeline that ui.perfetto.dev opens: "
         "every compiler pass a nested slice.",

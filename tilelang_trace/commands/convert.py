@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
+
+from tilelang_trace.commands.arguments import add_selection
+from tilelang_trace.errors import UserError
 
 NAME = "convert"
 HELP = "Convert a trace to another format: .pftrace, .json or .events.jsonl, each also with .gz."
@@ -17,18 +21,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--output",
         metavar="OUT",
         required=True,
-        help="the file to write; its name decides the format",
+        help="the file to write; its name decides the format; {kernel} in it writes one a kernel",
     )
+    add_selection(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Read, write, and say what was mended on the way."""
+    """Read, choose, write, and say what was mended on the way."""
+    from tilelang_trace.analysis.selection.choose import kernel_names, no_match, select
+    from tilelang_trace.analysis.selection.selection import Split, selection
     from tilelang_trace.commands.opening import open_trace
-    from tilelang_trace.formats import files
+    from tilelang_trace.formats import files, naming
 
-    files.format_for(options.output)
+    naming.check_pattern(options.output, ["kernel"])
+    split: Split | None = "kernel" if naming.has_kernel(options.output) else options.split
+    choice = selection(options.only, options.min_ms, split)
     trace = open_trace(options.input)
-    files.write(trace, options.output)
+    selected = select(trace, choice)
+    if not selected.matched:
+        raise UserError(f"{options.input}: {no_match(choice.only, kernel_names(trace))}")
+    kernels = [part.kernel for part in selected.parts]
+    for path, part in zip(naming.for_kernels(Path(options.output), kernels), selected.parts):
+        files.write(part.trace, path)
+        if choice.split:
+            print(f"tilelang-trace: wrote {path}", file=sys.stderr)
     if trace.findings:
         print(
             f"tilelang-trace: {options.input}: {len(trace.findings)} places mended, the first: "

@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
-from typing import TYPE_CHECKING
+from importlib import import_module
+from types import ModuleType
+from typing import Any
 
+from tilelang_trace.commands.arguments import count, nanoseconds
+from tilelang_trace.errors import UserError
 from tilelang_trace.reports.choice import SORTS, Choice
 from tilelang_trace.reports.text import plural
-
-if TYPE_CHECKING:
-    from tilelang_trace.reports.report import Report
 
 NAME = "report"
 HELP = "show where the time of a compile went, and what failed"
@@ -21,20 +22,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the command."""
     parser.add_argument("file", metavar="FILE", help="a trace, in any format that can be read")
     parser.add_argument(
-        "--sort",
-        choices=SORTS,
-        default="self",
-        help="order of the passes (default: self, the time without the passes below)",
+        "--by",
+        choices=("pass", "kernel"),
+        default="pass",
+        help="kernel: a row for each compile of a kernel (or candidate of an autotuner): its time, "
+        "whether it failed and in which pass (default: pass)",
     )
     parser.add_argument(
-        "--top", type=_count, metavar="N", help="show at most N passes and N slowest runs"
+        "--sort",
+        choices=SORTS,
+        help="order of the passes (default: self, the time without the passes below) or of the "
+        "kernels (default: inclusive; count: of passes; start: as they were compiled)",
+    )
+    parser.add_argument(
+        "--top",
+        type=count,
+        metavar="N",
+        help="show at most N passes and N slowest runs, or kernels",
     )
     parser.add_argument(
         "--min-ms",
-        type=_nanoseconds,
+        type=nanoseconds,
         metavar="X",
         dest="min_ns",
-        help="leave out passes and slices with less than X ms of inclusive time",
+        help="leave out passes, slices and kernels with less than X ms of inclusive time",
     )
     parser.add_argument(
         "--format",
@@ -47,51 +58,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print the report. Raises UserError if the file is no trace."""
     from tilelang_trace.commands.opening import open_trace
-    from tilelang_trace.reports.report import make_report
 
     choice = Choice(options.sort, options.top, options.min_ns)
-    report = make_report(open_trace(options.file), options.file, choice)
-    text = _render(report, options.format)
+    if options.by == "pass" and choice.sort == "start":
+        raise UserError("report: --sort start is for --by kernel: a pass runs more than once")
+    trace = open_trace(options.file)
+    # Imported when asked for: rich alone takes as long as reading a small trace.
+    folder = "reports.kernels" if options.by == "kernel" else "reports"
+    home = f"tilelang_trace.{folder}"
+    report = import_module(f"{home}.report").make_report(trace, options.file, choice)
+    text = _render(import_module(f"{home}.as_{options.format}"), report)
     # A terminal or pipe that can't show a character (Windows, the C locale) gets its escape.
     encoding = sys.stdout.encoding or "utf-8"
     sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
-    if options.format == "csv" and report.left_out.passes:
-        print(f"{plural(report.left_out.passes, 'pass')} left out", file=sys.stderr)
+    noun, left_out = ("pass", "passes") if options.by == "pass" else ("compile", "compiles")
+    if options.format == "csv" and (number := getattr(report.left_out, left_out)):
+        print(f"{plural(number, noun)} left out", file=sys.stderr)
     return 0
 
 
-def _render(report: Report, output: str) -> str:
-    # Imported when asked for: rich alone takes as long as reading a small trace.
-    if output == "json":
-        from tilelang_trace.reports import as_json
-
-        return as_json.render(report)
-    if output == "csv":
-        from tilelang_trace.reports import as_csv
-
-        return as_csv.render(report)
-    if output == "markdown":
-        from tilelang_trace.reports import as_markdown
-
-        return as_markdown.render(report)
-    from tilelang_trace.reports import as_table
-
-    terminal = sys.stdout.isatty()
-    width = shutil.get_terminal_size().columns if terminal else None
-    return as_table.render(report, width=width, color=terminal)
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number")
-    return int(text)
-
-
-def _nanoseconds(text: str) -> int:
-    try:
-        nanoseconds = round(float(text) * 1e6)
-    except (ValueError, OverflowError):
-        nanoseconds = -1
-    if not 0 <= nanoseconds < 2**63:
-        raise argparse.ArgumentTypeError(f"{text!r} is no time in milliseconds")
-    return nanoseconds
+def _render(output: ModuleType, report: Any) -> str:
+    if output.__name__.endswith(".as_table"):
+        terminal = sys.stdout.isatty()
+        width = shutil.get_terminal_size().columns if terminal else None
+        return str(output.render(report, width=width, color=terminal))
+    return str(output.render(report))

@@ -10,7 +10,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tilelang_trace.commands.arguments import add_selection
 from tilelang_trace.errors import UserError
+from tilelang_trace.recording.options import IR, Keep
 
 if TYPE_CHECKING:
     from tilelang_trace.trace.model import Trace
@@ -22,18 +24,36 @@ HELP = "Run a Python script, unchanged, and write the trace of every TVM pass in
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's options."""
     parser.usage = (
-        "tilelang-trace run [-o OUT] SCRIPT [ARGS...]\n"
-        "       tilelang-trace run [-o OUT] -m MODULE [ARGS...]"
+        "tilelang-trace run [OPTIONS] SCRIPT [ARGS...]\n"
+        "       tilelang-trace run [OPTIONS] -m MODULE [ARGS...]"
     )
     parser.add_argument(
         "-o",
         "--output",
         metavar="OUT",
         help="the file to write (SCRIPT.pftrace in this folder if not given); its name decides the "
-        "format: .pftrace, .json or .events.jsonl, each also with .gz",
+        "format: .pftrace, .json or .events.jsonl, each also with .gz; {script}, {pid}, {time} "
+        "and {kernel} in the name are filled in, {kernel} writes a file for each kernel",
     )
     parser.add_argument(
         "-m", dest="is_module", action="store_true", help="run a module, as `python -m` does"
+    )
+    add_selection(parser)
+    parser.add_argument(
+        "--keep-on-failure",
+        action="store_true",
+        help="write only if a pass failed, the exit code is not 0, or a signal killed the script",
+    )
+    parser.add_argument(
+        "--ir",
+        choices=IR,
+        help="record facts of the IR around each pass: size of the program in lines, its hash, or "
+        "the text of what changed (default: off)",
+    )
+    parser.add_argument(
+        "--deterministic",
+        action="store_true",
+        help="run with a fixed address layout and hash seed, so that two compiles give one IR",
     )
     parser.add_argument(
         "command",
@@ -45,8 +65,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the script; the exit code is the script's own."""
-    from tilelang_trace.formats import files
-    from tilelang_trace.recording import launcher
+    from tilelang_trace.analysis.selection.selection import Split, selection
+    from tilelang_trace.formats import naming
+    from tilelang_trace.recording import launcher, outcome
     from tilelang_trace.recording.folder import JournalFolder
 
     command = options.command[1:] if options.command[:1] == ["--"] else options.command
@@ -55,8 +76,9 @@ def run(options: argparse.Namespace) -> int:
     if not options.is_module and not os.path.exists(command[0]):
         raise UserError(f"run: {command[0]}: no such file")
     stem = command[0].rpartition(".")[2] if options.is_module else Path(command[0]).stem
-    output = Path(options.output or f"{stem}.pftrace")
-    files.format_for(output)
+    output = naming.at_start(options.output or f"{stem}.pftrace", stem)
+    split: Split | None = "kernel" if naming.has_kernel(output) else options.split
+    keep = Keep(selection(options.only, options.min_ms, split), options.keep_on_failure)
     try:
         journals = JournalFolder(output)
     except OSError as error:
@@ -64,15 +86,19 @@ def run(options: argparse.Namespace) -> int:
 
     name = command[0] if options.is_module else Path(command[0]).name
     try:
-        trace, code = launcher.run(
-            ["-m", *command] if options.is_module else command, name, journals
+        done, code = launcher.run(
+            ["-m", *command] if options.is_module else command,
+            name,
+            journals,
+            keep,
+            ir=options.ir,
+            deterministic=options.deterministic,
         )
     except UserError as error:
         raise UserError(f"{error}; what was recorded is in {journals.path}") from None
-    shown = output if journals.output == Path(os.path.abspath(output)) else journals.output
-    _print_pass_profile(trace)
-    print(f"tilelang-trace: wrote {shown}: {launcher.outcome(trace)}", file=sys.stderr)
-    print("tilelang-trace: to see it, drag the file into https://ui.perfetto.dev", file=sys.stderr)
+    _print_pass_profile(done.trace)
+    for line in outcome.told(done, keep, relative=not output.is_absolute()):
+        print(f"tilelang-trace: {line}", file=sys.stderr)
     return code
 
 

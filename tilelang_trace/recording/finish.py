@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
+from tilelang_trace.analysis.selection.choose import kernel_names, no_match, select
 from tilelang_trace.errors import UserError
-from tilelang_trace.formats import files
+from tilelang_trace.formats import files, naming
 from tilelang_trace.formats.pftrace_reader import Reading, read_events
 from tilelang_trace.recording import facts, folder, journal
 from tilelang_trace.recording.folder import JournalFolder
 from tilelang_trace.recording.ir_facts import IrCost
+from tilelang_trace.recording.options import Keep
 from tilelang_trace.recording.say import say
 from tilelang_trace.trace.arguments import FAILED, INCOMPLETE, KINDS, OK, OPEN, PASS
 from tilelang_trace.trace.build import Parts, TraceBuilder, assemble
 from tilelang_trace.trace.error_argument import enclosing, error_argument
+from tilelang_trace.trace.failures import failures
 from tilelang_trace.trace.json_values import Json
 from tilelang_trace.trace.model import Trace
 from tilelang_trace.trace.phases import with_phases
@@ -45,24 +49,75 @@ class ProcessEnd:
         return error_argument("", "unknown", text)
 
 
-def finish(journals: Path, output: Path, end: ProcessEnd | None = None) -> Trace:
-    """Write the trace of a folder of journals to a file and return it. Raises UserError."""
+@dataclass(frozen=True)
+class Written:
+    """A file that was written."""
+
+    path: Path
+    trace: Trace
+
+
+@dataclass(frozen=True)
+class Finished:
+    """What became of a recording."""
+
+    trace: Trace
+    """All that was recorded."""
+    files: tuple[Written, ...]
+    """Empty if nothing failed and only a failure was to be kept."""
+    unmatched: tuple[str, ...] | None
+    """The kernels that there are, if those to be kept are not among them; then all were kept."""
+
+
+def finish(
+    journals: Path,
+    output: Path,
+    end: ProcessEnd | None = None,
+    *,
+    keep: Keep | None = None,
+    raised: bool = False,
+) -> Finished:
+    """Write what is to be kept of a folder of journals; `raised` says that the block that was
+    recorded ended by an exception. Raises UserError.
+
+    The name of the output may still have the fields `{pid}` and `{kernel}`.
+    """
+    keep = keep or Keep()
     trace = read_journals(journals, end)
-    files.write(trace, output)
-    return trace
+    selected = select(trace, keep.selection)
+    unmatched = None if selected.matched else tuple(kernel_names(trace))
+    failed = raised or (end is not None and end.code != 0)
+    if keep.on_failure_only and not failed and not any(failures(p.trace) for p in selected.parts):
+        return Finished(trace, (), unmatched)
+    output = naming.filled(output, {"pid": str(end.pid if end is not None else os.getpid())})
+    paths = naming.for_kernels(output, [part.kernel for part in selected.parts])
+    written = tuple(Written(path, part.trace) for path, part in zip(paths, selected.parts))
+    for file in written:
+        files.write(file.trace, file.path)
+    return Finished(trace, written, unmatched)
 
 
-def write_or_say(journals: JournalFolder, *, keep: bool = False) -> None:
-    """Write the trace of the journals, and delete them unless told to keep them.
+def write_or_say(
+    journals: JournalFolder,
+    *,
+    keep: Keep | None = None,
+    raised: bool = False,
+    keep_journals: bool = False,
+) -> tuple[Path, ...]:
+    """Write what is to be kept of the journals, and delete them unless told otherwise; returns the
+    files.
 
     If the trace can't be written, the journals stay and the person is told where.
     """
     try:
-        trace = finish(journals.path, journals.output)
-        if not trace.is_kind(PASS).any():
+        done = finish(journals.path, journals.output, keep=keep, raised=raised)
+        if not done.trace.is_kind(PASS).any():
             say(f"{journals.output}: no pass ran while this was recorded")
-        if not keep:
+        elif done.unmatched is not None and keep is not None:
+            say(no_match(keep.selection.only, done.unmatched))
+        if not keep_journals:
             journals.remove()
+        return tuple(file.path for file in done.files)
     except UserError as error:
         say(f"{error}; what was recorded is in {journals.path}")
     except Exception as error:
@@ -70,6 +125,7 @@ def write_or_say(journals: JournalFolder, *, keep: bool = False) -> None:
             f"{journals.output}: the trace could not be written, what was recorded is in "
             f"{journals.path} ({type(error).__name__}: {error})"
         )
+    return ()
 
 
 def read_journals(journals: Path, end: ProcessEnd | None = None) -> Trace:

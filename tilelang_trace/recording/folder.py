@@ -9,7 +9,7 @@ import os
 import shutil
 from pathlib import Path
 
-from tilelang_trace.formats import files
+from tilelang_trace.formats import naming
 from tilelang_trace.recording import journal
 from tilelang_trace.recording.say import say
 
@@ -84,8 +84,7 @@ def _in_use(path: Path) -> bool:
 
 def _next_name(output: Path) -> Path:
     """`mlp.pftrace` -> `mlp.1.pftrace` -> `mlp.2.pftrace`: the ending stays, it says the format."""
-    known, compressed = files.format_for(output)
-    ending = output.name[-len(known.ending + (".gz" if compressed else "")) :]
+    ending = naming.ending_of(output)
     stem, _, number = output.name.removesuffix(ending).rpartition(".")
     if stem and number.isdecimal():
         return output.with_name(f"{stem}.{int(number) + 1}{ending}")

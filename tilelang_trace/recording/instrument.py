@@ -84,7 +84,7 @@ class TraceInstrument(TvmPassInstrument):
         if self._journals is not None:
             with self._lock:
                 begun = time.monotonic_ns()
-                write_or_say(self._journals, keep=True)
+                write_or_say(self._journals, keep_journals=True)
                 self._unwritten = False
                 self._writing_ns = time.monotonic_ns() - begun
 

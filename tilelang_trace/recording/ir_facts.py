@@ -15,15 +15,13 @@ from time import monotonic_ns
 from typing import Any, Protocol
 
 from tilelang_trace.errors import UserError
+from tilelang_trace.recording.options import IR_VARIABLE
 from tilelang_trace.recording.say import say
 from tilelang_trace.trace.arguments import ERROR_STATUSES, IR_TEXT_LIMIT, OPEN
 from tilelang_trace.trace.json_values import Json, storable
 from tilelang_trace.trace.long_text import cut
 
 OFF = "off"
-
-VARIABLE = "TILELANG_TRACE_IR"
-"""Environment variable that names the mode."""
 
 COST = "ir_cost"
 """Name of an argument that passes have in a journal only: what looking at their modules took (ns)
@@ -117,9 +115,10 @@ def check_mode(mode: str) -> None:
 
 def mode_of_environment() -> str:
     """What the environment asks for; nothing, and a word on stderr, if it can't be understood."""
-    mode = os.environ.get(VARIABLE) or OFF
+    mode = os.environ.get(IR_VARIABLE) or OFF
     if mode not in MODES:
-        say(f"{VARIABLE}={mode} is none of {', '.join(MODES)}: no facts about the IR are recorded")
+        known = ", ".join(MODES)
+        say(f"{IR_VARIABLE}={mode} is none of {known}: no facts about the IR are recorded")
         return OFF
     return mode
 

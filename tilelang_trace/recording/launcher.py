@@ -18,11 +18,9 @@ from contextlib import contextmanager, nullcontext
 from types import FrameType
 
 from tilelang_trace.recording import determinism
-from tilelang_trace.recording.finish import ProcessEnd, finish
+from tilelang_trace.recording.finish import Finished, ProcessEnd, finish
 from tilelang_trace.recording.folder import JournalFolder
-from tilelang_trace.trace.arguments import PASS
-from tilelang_trace.trace.failures import failures
-from tilelang_trace.trace.model import Trace
+from tilelang_trace.recording.options import IR_VARIABLE, Ir, Keep
 
 OUTPUT_VARIABLE = "TILELANG_TRACE"
 """Environment variable that names the output."""
@@ -37,9 +35,11 @@ def run(
     command: Sequence[str],
     process_name: str,
     journals: JournalFolder,
+    keep: Keep | None = None,
     *,
+    ir: Ir | None = None,
     deterministic: bool = False,
-) -> tuple[Trace, int]:
+) -> tuple[Finished, int]:
     """Run `python COMMAND...` under recording and write its trace; returns that and the exit code.
 
     `deterministic` runs it so that two compiles of one thing give one IR (see `determinism`), as
@@ -52,14 +52,16 @@ def run(
         JOURNALS_VARIABLE: str(journals.path),
         **(determinism.ENVIRONMENT if deterministic else {}),
     }
+    if ir is not None:
+        environment[IR_VARIABLE] = ir
     with determinism.fixed_addresses() if deterministic else nullcontext():
         child = subprocess.Popen([sys.executable, *command], env=environment)
     with _signals_to(child):
         code = child.wait()
     end = ProcessEnd(child.pid, time.monotonic_ns(), code, _signal_name(code), process_name)
-    trace = finish(journals.path, journals.output, end)
+    done = finish(journals.path, journals.output, end, keep=keep)
     journals.remove()
-    return trace, 128 - code if code < 0 else code
+    return done, 128 - code if code < 0 else code
 
 
 def _signal_name(code: int) -> str:
@@ -91,24 +93,3 @@ def _signals_to(child: subprocess.Popen[bytes]) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def outcome(trace: Trace) -> str:
-    """What a trace holds, in a few words: `79 passes, 1 failed`."""
-    passes = int(trace.is_kind(PASS).sum())
-    failed = len(failures(trace))
-    recording = trace.metadata.get("recording", {})
-    if not passes:
-        return f"no pass ran ({_why_none(trace)})"
-    words = f"{passes} {'pass' if passes == 1 else 'passes'}"
-    if failed:
-        words += f", {failed} failed"
-    if not recording.get("complete", True):
-        words += f"; incomplete: {recording.get('reason')}"
-    return words
-
-
-def _why_none(trace: Trace) -> str:
-    if "tvm" not in trace.metadata.get("versions", {}):
-        return "the script did not import TVM"
-    return "the script compiled nothing, or took it from a cache"

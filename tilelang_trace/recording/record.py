@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from tilelang_trace.formats import files
+from tilelang_trace.analysis.selection.selection import Split, selection
+from tilelang_trace.errors import UserError
+from tilelang_trace.formats import naming
 from tilelang_trace.recording import hooks
 from tilelang_trace.recording.finish import write_or_say
 from tilelang_trace.recording.folder import JournalFolder
+from tilelang_trace.recording.options import IR, Ir, Keep
 from tilelang_trace.recording.recorder import Recording
 from tilelang_trace.recording.say import say
 
@@ -30,16 +35,38 @@ class record:  # noqa: N801 - used like a function: `with record(...):`
     before it, nested ones and the default ones are all seen. TVM may also be imported inside the
     block only.
 
-    Raises UserError when no format has the name's ending. What goes wrong later is said on stderr
-    and does not reach the block: it is somebody's compile.
+    `only` (a shell pattern, or several) leaves out kernels that it does not match, `min_ms` the
+    passes that are shorter, `split="kernel"` writes a file for each kernel, and
+    `keep_on_failure=True` writes only if a pass failed or the block raises. The name may have
+    `{script}`, `{pid}`, `{time}` and `{kernel}`, which asks for a file for each kernel too. `ir`
+    records facts of the IR around each pass: `size` of the program in lines, its `hash`, or the
+    whole `text`.
+
+    Raises UserError when no format has the name's ending, or an option makes no sense. What goes
+    wrong later is said on stderr and does not reach the block: it is somebody's compile.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        files.format_for(path)
-        self.path = Path(path)
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        only: str | Sequence[str] | None = None,
+        min_ms: float = 0.0,
+        keep_on_failure: bool = False,
+        split: Split | None = None,
+        ir: Ir = "off",
+    ) -> None:
+        self.path = naming.at_start(path, Path(sys.argv[0]).stem or "python")
         """Where the trace is written; beside it, once the block is entered, if another recording is
-        there.
+        there. `{pid}` and `{kernel}` are filled in later: see `paths`.
         """
+        self.paths: tuple[Path, ...] = ()
+        """The files that were written, once the block ended."""
+        split = "kernel" if naming.has_kernel(path) else split
+        self._keep = Keep(selection(only, min_ms, split), keep_on_failure)
+        if ir not in IR:
+            raise UserError(f"ir: {ir!r} is none of {', '.join(IR)}")
+        self._ir = ir
         self._journals: JournalFolder | None = None
         self._recording: Recording | None = None
 
@@ -50,7 +77,7 @@ class record:  # noqa: N801 - used like a function: `with record(...):`
             say(f"nothing is recorded: {self.path}.journal can't be made: {error.strerror}")
             return self
         self.path = self._journals.output
-        self._recording = Recording(self._journals.path)
+        self._recording = Recording(self._journals.path, ir=self._ir)
         hooks.start(self._recording)
         return self
 
@@ -64,4 +91,4 @@ class record:  # noqa: N801 - used like a function: `with record(...):`
             return
         hooks.stop(self._recording)
         self._recording.close()
-        write_or_say(self._journals)
+        self.paths = write_or_say(self._journals, keep=self._keep, raised=error is not None)

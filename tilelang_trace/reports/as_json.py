@@ -12,7 +12,8 @@
       "of_all_categories": false,    true: there are no passes; "passes" are slices of other tools
       "runs": 3,                     of all passes
       "failed": 1, "incomplete": 1, "open": 0,        slices of all kinds with this status
-      "hidden": {"count", "ns"},     short passes that were left out when recording
+      "hidden": {"count", "ns",      passes that were left out of the file
+                 "outside_ns"},      time of those with no slice around: it is in no number here
       "off_threads": 0,              slices on rows of no thread, which are in no number here
       "passes": [{"name", "count", "self_ns", "inclusive_ns",
                   "share", "inclusive_share",         parts of total_ns, 0 to 1
@@ -37,6 +38,7 @@ Names may be added to this; those that are there keep their meaning.
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import orjson
 
@@ -59,7 +61,11 @@ def render(report: Report) -> str:
         "failed": summary.failed,
         "incomplete": summary.incomplete,
         "open": summary.open,
-        "hidden": {"count": summary.hidden, "ns": summary.hidden_ns},
+        "hidden": {
+            "count": summary.hidden,
+            "ns": summary.hidden_ns,
+            "outside_ns": summary.hidden_outside_ns,
+        },
         "off_threads": summary.off_threads,
         "passes": report.passes,
         "left_out": report.left_out,
@@ -70,6 +76,11 @@ def render(report: Report) -> str:
         "tree": report.tree,
         "findings": summary.findings,
     }
+    return dumped(value)
+
+
+def dumped(value: Any) -> str:
+    """A value, which may hold dataclasses, as JSON text that may be shown on a terminal."""
     text = orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode()
     # JSON lets DEL and the C1 controls stand as they are, but some of them act on terminals.
     return re.sub("[\x7f-\x9f]", lambda match: f"\\u{ord(match[0]):04x}", text)

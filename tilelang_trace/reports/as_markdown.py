@@ -30,30 +30,31 @@ def _lines(report: Report) -> Iterator[str]:
         yield f"- {label}: {escape(text)}"
     yield from _failures(report)
     if report.passes or report.left_out.passes:
-        yield from _heading(wording.NO_PASSES if summary.of_all_categories else "Passes by name")
+        yield from heading(wording.NO_PASSES if summary.of_all_categories else "Passes by name")
         rows = [[*wording.pass_cells(e), code(e.name), wording.ended(e)] for e in report.passes]
         rows += [[*row.cells, row.label.strip(), ""] for row in wording.closing_rows(report)]
-        yield from _table((*wording.PASS_COLUMNS, "ended"), 5, rows)
+        yield from table((*wording.PASS_COLUMNS, "ended"), 5, rows)
     if report.slowest:
-        yield from _heading(f"Slowest runs, by {report.slowest_by} time")
+        yield from heading(f"Slowest runs, by {report.slowest_by} time")
         rows = [
             [*wording.run_cells(run), code(run.name), code(place) if place else ""]
             for run, place in zip(report.slowest, wording.run_places(report, visible))
         ]
-        yield from _table(wording.RUN_COLUMNS, 3, rows)
+        yield from table(wording.RUN_COLUMNS, 3, rows)
     if report.tree.lines:
-        yield from _heading("Tree, inclusive ms")
+        yield from heading("Tree, inclusive ms")
         yield from fenced(list(_tree(report)))
 
 
-def _heading(text: str) -> tuple[str, ...]:
+def heading(text: str) -> tuple[str, ...]:
+    """The lines of a heading."""
     return "", f"## {text}", ""
 
 
 def _failures(report: Report) -> Iterator[str]:
     failures = report.summary.failures
     if failures:
-        yield from _heading("Failures")
+        yield from heading("Failures")
     for number, failed in enumerate(failures):
         yield f"### {code(failed.name)} failed after {ms(failed.inclusive_ns)} ms"
         place = wording.failure_place(failed, visible)
@@ -66,7 +67,8 @@ def _failures(report: Report) -> Iterator[str]:
         yield ""
 
 
-def _table(columns: tuple[str, ...], numbers: int, rows: Iterable[list[str]]) -> Iterator[str]:
+def table(columns: tuple[str, ...], numbers: int, rows: Iterable[list[str]]) -> Iterator[str]:
+    """The lines of a table whose first columns are numbers."""
     yield f"| {' | '.join(columns)} |"
     rules = ["---:" if number < numbers else ":---" for number in range(len(columns))]
     yield f"| {' | '.join(rules)} |"

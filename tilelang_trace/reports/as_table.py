@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from io import StringIO
 from itertools import groupby
 
@@ -29,6 +29,11 @@ def render(report: Report, *, width: int | None = None, color: bool = False) -> 
     name_width = _NAME_WIDTHS[-1]
     if width is not None:
         name_width = max(_NAME_WIDTHS[0], min(name_width, width - _NUMBERS_WIDTH))
+    return printed(_blocks(report, short_names(_names(report), name_width)), color)
+
+
+def printed(blocks: Iterable[Text | Table], color: bool) -> str:
+    """Blocks as text, without spaces at the ends of lines."""
     stream = StringIO()
     console = Console(
         file=stream,
@@ -37,7 +42,7 @@ def render(report: Report, *, width: int | None = None, color: bool = False) -> 
         force_jupyter=False,
         legacy_windows=False,
     )
-    for block in _blocks(report, short_names(_names(report), name_width)):
+    for block in blocks:
         console.print(block)
     return "".join(f"{line.rstrip()}\n" for line in stream.getvalue().splitlines())
 
@@ -62,10 +67,10 @@ def _blocks(report: Report, names: dict[str, str]) -> Iterator[Text | Table]:
         yield Text(f"  {label:<13} {text}", "red" if _is_bad(report, label) else "")
     yield from _failures(report, names)
     if report.passes or report.left_out.passes:
-        yield _heading(wording.NO_PASSES if report.summary.of_all_categories else "Passes by name")
+        yield heading(wording.NO_PASSES if report.summary.of_all_categories else "Passes by name")
         yield _passes(report, names)
     if report.slowest:
-        yield _heading(f"Slowest runs, by {report.slowest_by} time")
+        yield heading(f"Slowest runs, by {report.slowest_by} time")
         yield _slowest(report, names)
     yield from _tree(report, names)
 
@@ -74,14 +79,15 @@ def _is_bad(report: Report, label: str) -> bool:
     return label == "failures" and bool(report.summary.failures)
 
 
-def _heading(text: str) -> Text:
+def heading(text: str) -> Text:
+    """A heading with an empty line before it."""
     return Text(f"\n{text}", "bold")
 
 
 def _failures(report: Report, names: dict[str, str]) -> Iterator[Text]:
     failures = report.summary.failures
     if failures:
-        yield _heading("Failures")
+        yield heading("Failures")
     for number, failed in enumerate(failures):
         yield Text(f"  {names[failed.name]} failed after {ms(failed.inclusive_ns)} ms", "bold red")
         if place := wording.failure_place(failed, names.__getitem__):
@@ -94,36 +100,37 @@ def _failures(report: Report, names: dict[str, str]) -> Iterator[Text]:
             yield Text("      (from here on without the whole text)")
 
 
-def _table(columns: tuple[str, ...], numbers: int) -> Table:
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold", show_edge=False)
+def table(columns: tuple[str, ...], numbers: int) -> Table:
+    """An empty table whose first columns are numbers."""
+    made = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold", show_edge=False)
     for number, column in enumerate(columns):
-        table.add_column(column, justify="right" if number < numbers else "left", no_wrap=True)
-    return table
+        made.add_column(column, justify="right" if number < numbers else "left", no_wrap=True)
+    return made
 
 
 def _passes(report: Report, names: dict[str, str]) -> Table:
-    table = _table(wording.PASS_COLUMNS, 5)
+    rows = table(wording.PASS_COLUMNS, 5)
     for entry in report.passes:
         ended = wording.ended(entry)
         name = Text(names[entry.name] + f"  ({ended})" * bool(ended), "red" * bool(entry.failed))
-        table.add_row(*wording.pass_cells(entry), name)
-    table.add_section()
+        rows.add_row(*wording.pass_cells(entry), name)
+    rows.add_section()
     for row in wording.closing_rows(report):
-        table.add_row(*row.cells, Text(row.label), style="dim")
-    return table
+        rows.add_row(*row.cells, Text(row.label), style="dim")
+    return rows
 
 
 def _slowest(report: Report, names: dict[str, str]) -> Table:
-    table = _table(wording.RUN_COLUMNS, 3)
+    rows = table(wording.RUN_COLUMNS, 3)
     for run, place in zip(report.slowest, wording.run_places(report, names.__getitem__)):
-        table.add_row(*wording.run_cells(run), Text(names[run.name]), Text(place))
-    return table
+        rows.add_row(*wording.run_cells(run), Text(names[run.name]), Text(place))
+    return rows
 
 
 def _tree(report: Report, names: dict[str, str]) -> Iterator[Text]:
     lines = report.tree.lines
     if lines:
-        yield _heading("Tree, inclusive ms")
+        yield heading("Tree, inclusive ms")
     for _, below in groupby(lines, lambda line: line.lane):
         for number, line in enumerate(below):
             if number == 0:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
-Sort: TypeAlias = Literal["self", "inclusive", "count", "name"]
+Sort: TypeAlias = Literal["self", "inclusive", "count", "name", "start"]
 SORTS: tuple[Sort, ...] = get_args(Sort)
 
 
@@ -13,9 +13,11 @@ SORTS: tuple[Sort, ...] = get_args(Sort)
 class Choice:
     """What the reader of a report wants to see."""
 
-    sort: Sort = "self"
-    """Order of the passes. The slowest runs are by inclusive time for `inclusive`, else by self."""
+    sort: Sort | None = None
+    """Order of the passes (None: self) or kernels (None: inclusive); `start` is for kernels only.
+    The slowest runs are by inclusive time for `inclusive`, else by self.
+    """
     top: int | None = None
-    """At most so many passes and slowest runs; by default all passes and `SLOWEST` runs."""
+    """At most so many passes and slowest runs, or kernels; by default all, and `SLOWEST` runs."""
     min_ns: int | None = None
-    """Passes, runs and slices with less inclusive time are left out; None: see `tree`."""
+    """Passes, runs, slices and kernels with less inclusive time are left out; None: see `tree`."""

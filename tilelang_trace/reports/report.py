@@ -58,7 +58,7 @@ def make_report(trace: Trace, source: str, choice: Choice) -> Report:
         slowest_by=slowest_by,
     )
     least = choice.min_ns or 0
-    ordered = sorted(summary.passes, key=_KEYS[choice.sort])
+    ordered = sorted(summary.passes, key=_KEYS[choice.sort or "self"])
     shown = [entry for entry in ordered if entry.inclusive_ns >= least][: choice.top]
     return Report(
         source=source,

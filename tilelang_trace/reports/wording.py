@@ -56,8 +56,11 @@ def facts(report: Report) -> Iterator[tuple[str, str]]:
     incomplete = f", {summary.incomplete} enclosing incomplete" if summary.incomplete else ""
     yield "failures", f"{len(summary.failures)}{incomplete}"
     if summary.hidden:
-        runs = plural(summary.hidden, "short run")
-        yield "not recorded", f"{runs}, {duration(summary.hidden_ns)}, in the passes around them"
+        runs = f"{plural(summary.hidden, 'run')}, {duration(summary.hidden_ns)}"
+        yield "left out", f"{runs}, in the time of what encloses them"
+    if summary.hidden_outside_ns:
+        outside = f"{duration(summary.hidden_outside_ns)} of it, which nothing encloses"
+        yield "not counted", outside
     if summary.off_threads:
         yield "not counted", f"{plural(summary.off_threads, 'slice')} on rows of no thread"
     if summary.findings:

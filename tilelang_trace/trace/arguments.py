@@ -134,7 +134,7 @@ CONTRACT: tuple[Argument, ...] = (
         1,
         "`changed`, `hash`, `size_before`, `size_after` (lines), `before`, `after` (text)",
     ),
-    Argument("hidden", "object", KINDS, 1, "short passes that were left out: `count`, `ns`"),
+    Argument("hidden", "object", KINDS, 1, "passes that were left out of it: `count`, `ns`"),
 )
 
 RANK = {argument.name: rank for rank, argument in enumerate(CONTRACT)}

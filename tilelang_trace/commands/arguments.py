@@ -1,0 +1,50 @@
+"""Options that several commands have, and how their values are read."""
+
+from __future__ import annotations
+
+import argparse
+
+
+def add_selection(parser: argparse.ArgumentParser) -> None:
+    """The options that say what is left out of the written file, and how many files there are."""
+    parser.add_argument(
+        "--only",
+        action="append",
+        metavar="PATTERN",
+        help="leave out kernels that this shell pattern does not match ('gemm*'); may be repeated",
+    )
+    parser.add_argument(
+        "--min-ms",
+        type=milliseconds,
+        default=0.0,
+        metavar="X",
+        help="leave out passes shorter than X ms; what encloses them says how many and how long",
+    )
+    parser.add_argument(
+        "--split",
+        choices=("kernel",),
+        help="write a file for each kernel, its name before the ending: out.gemm.pftrace",
+    )
+
+
+def count(text: str) -> int:
+    """A whole number."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number")
+    return int(text)
+
+
+def milliseconds(text: str) -> float:
+    """A time in ms."""
+    try:
+        ms = float(text)
+    except ValueError:
+        ms = -1.0
+    if not 0 <= ms < 2**63 / 1e6:
+        raise argparse.ArgumentTypeError(f"{text!r} is no time in milliseconds")
+    return ms
+
+
+def nanoseconds(text: str) -> int:
+    """A time in ms, as nanoseconds."""
+    return round(milliseconds(text) * 1e6)

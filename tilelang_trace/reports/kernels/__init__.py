@@ -1,0 +1,1 @@
+"""`report --by kernel`: the compiles of a Trace, in the same outputs as the report by pass."""
