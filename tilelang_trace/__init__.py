@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tilelang_trace.formats.files import read, write
     from tilelang_trace.recording.instrument import TraceInstrument
     from tilelang_trace.recording.record import record
+    from tilelang_trace.recording.switch import disable, enable
     from tilelang_trace.trace.model import Trace
 
 __all__ = [
@@ -28,6 +29,8 @@ __all__ = [
     "TraceInstrument",
     "UserError",
     "__version__",
+    "disable",
+    "enable",
     "read",
     "record",
     "summarize",
@@ -38,6 +41,9 @@ _HOME = {
     "Trace": "trace.model",
     "TraceInstrument": "recording.instrument",
     "UserError": "errors",
+    "disable": "recording.switch",
+    "enable": "recording.switch",
+    "load_ipython_extension": "integrations.notebook",
     "read": "formats.files",
     "record": "recording.record",
     "summarize": "analysis.summary",

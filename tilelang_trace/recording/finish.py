@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -51,10 +52,11 @@ def finish(journals: Path, output: Path, end: ProcessEnd | None = None) -> Trace
     return trace
 
 
-def write_or_say(journals: JournalFolder, *, keep: bool = False) -> None:
+def write_or_say(journals: JournalFolder, *, keep: bool = False) -> Trace | None:
     """Write the trace of the journals, and delete them unless told to keep them.
 
-    If the trace can't be written, the journals stay and the person is told where.
+    If the trace can't be written, the journals stay, the person is told where, and the result is
+    None.
     """
     try:
         trace = finish(journals.path, journals.output)
@@ -62,6 +64,7 @@ def write_or_say(journals: JournalFolder, *, keep: bool = False) -> None:
             say(f"{journals.output}: no pass ran while this was recorded")
         if not keep:
             journals.remove()
+        return trace
     except UserError as error:
         say(f"{error}; what was recorded is in {journals.path}")
     except Exception as error:
@@ -69,6 +72,7 @@ def write_or_say(journals: JournalFolder, *, keep: bool = False) -> None:
             f"{journals.output}: the trace could not be written, what was recorded is in "
             f"{journals.path} ({type(error).__name__}: {error})"
         )
+    return None
 
 
 def read_journals(journals: Path, end: ProcessEnd | None = None) -> Trace:
@@ -131,7 +135,10 @@ def _settle(
         last = max(last, int(closing.get("time_ns", 0)))
         if closing.get("how") == "trouble":
             reasons.append(f"recording stopped: {closing.get('why')}")
-    elif not alive:
+    elif alive:
+        if reading.unfinished and pid != os.getpid():
+            reasons.append(f"process {pid} still ran a pass when this was written")
+    else:
         if end is not None and end.pid == pid:
             last, error = max(last, end.time_ns), end.error()
         else:

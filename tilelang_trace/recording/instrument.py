@@ -65,6 +65,7 @@ class TraceInstrument(TvmPassInstrument):
         self._context_class = loaded_tvm().ir.transform.PassContext
         self._thread = _Thread()
         self._lock = threading.Lock()
+        self._pid = os.getpid()
         self._writing_ns = 0
         self._unwritten = False
         self._journals: JournalFolder | None = None
@@ -80,8 +81,10 @@ class TraceInstrument(TvmPassInstrument):
         super().__init__()
 
     def write(self) -> None:
-        """Write the file now, with all that was seen; what still runs has the status `open`."""
-        if self._journals is not None:
+        """Write the file now, with all that was seen; what still runs has the status `open`. A
+        forked child leaves that to its parent.
+        """
+        if self._journals is not None and os.getpid() == self._pid:
             with self._lock:
                 begun = time.monotonic_ns()
                 write_or_say(self._journals, keep=True)
@@ -126,6 +129,8 @@ class TraceInstrument(TvmPassInstrument):
         if self._recording is None or self._journals is None:
             return
         self._recording.close()
+        if os.getpid() != self._pid:
+            return
         if self._unwritten:
             write_or_say(self._journals)
         else:

@@ -17,17 +17,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 
+from tilelang_trace.recording import environment
 from tilelang_trace.recording.finish import ProcessEnd, finish
 from tilelang_trace.recording.folder import JournalFolder
 from tilelang_trace.trace.arguments import PASS
 from tilelang_trace.trace.failures import failures
 from tilelang_trace.trace.model import Trace
-
-OUTPUT_VARIABLE = "TILELANG_TRACE"
-"""Environment variable that names the output."""
-
-JOURNALS_VARIABLE = "TILELANG_TRACE_JOURNAL"
-"""Environment variable that names the folder that processes put their journals in."""
 
 _FORWARDED = ("SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2")
 
@@ -38,12 +33,12 @@ def run(command: Sequence[str], process_name: str, journals: JournalFolder) -> t
     The code is the script's own, or 128 + the signal that killed it. Raises UserError if the trace
     can't be written; the journals are still there then.
     """
-    environment = {
+    variables = {
         **os.environ,
-        OUTPUT_VARIABLE: str(journals.output),
-        JOURNALS_VARIABLE: str(journals.path),
+        environment.OUTPUT: str(journals.output),
+        environment.JOURNALS: str(journals.path),
     }
-    child = subprocess.Popen([sys.executable, *command], env=environment)
+    child = subprocess.Popen([sys.executable, *command], env=variables)
     with _signals_to(child):
         code = child.wait()
     end = ProcessEnd(child.pid, time.monotonic_ns(), code, _signal_name(code), process_name)

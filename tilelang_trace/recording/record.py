@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from tilelang_trace.formats import files
-from tilelang_trace.recording import hooks
+from tilelang_trace.recording import environment, hooks
 from tilelang_trace.recording.finish import write_or_say
 from tilelang_trace.recording.folder import JournalFolder
 from tilelang_trace.recording.recorder import Recording
@@ -51,6 +51,8 @@ class record:  # noqa: N801 - used like a function: `with record(...):`
             return self
         self.path = self._journals.output
         self._recording = Recording(self._journals.path)
+        self._pid = os.getpid()
+        environment.announce(str(self._journals.path))
         hooks.start(self._recording)
         return self
 
@@ -64,4 +66,6 @@ class record:  # noqa: N801 - used like a function: `with record(...):`
             return
         hooks.stop(self._recording)
         self._recording.close()
-        write_or_say(self._journals)
+        environment.withdraw(str(self._journals.path))
+        if os.getpid() == self._pid:  # a forked child has added its journal, the parent writes
+            write_or_say(self._journals)

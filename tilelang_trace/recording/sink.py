@@ -87,6 +87,8 @@ class ThreadSink:
         phase: Callable[[], str | None],
     ) -> None:
         self._append = append
+        self.pid = pid
+        """The process that it writes for: after a fork, the child has sinks of its own."""
         self._next_context = next_context
         self._phase = phase
         packets = self._packets = PacketSequence(sequence_id, track, CLOCK_MONOTONIC)
