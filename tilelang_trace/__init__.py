@@ -11,11 +11,13 @@ when it is first used.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
 from tilelang_trace.version import __version__
 
+TYPE_CHECKING = False  # as typing has it, which every recorded process would have to import
 if TYPE_CHECKING:
+    from typing import Any
+
     from tilelang_trace.analysis.summary import summarize
     from tilelang_trace.errors import UserError
     from tilelang_trace.formats.files import read, write

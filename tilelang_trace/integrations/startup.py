@@ -11,11 +11,11 @@ from __future__ import annotations
 import atexit
 import os
 import sys
-from typing import TYPE_CHECKING
 
 from tilelang_trace.recording import environment
 from tilelang_trace.recording.tree import folder_of, runs
 
+TYPE_CHECKING = False  # as typing has it, which takes longer to import than all of this
 if TYPE_CHECKING:
     from tilelang_trace.recording.folder import JournalFolder
     from tilelang_trace.recording.recorder import Recording

@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import os
-from threading import Lock
+from _thread import allocate_lock
 
 from tilelang_trace.recording.tree import Tree, new_tree
 
@@ -16,7 +16,7 @@ OUTPUT = "TILELANG_TRACE"
 FIRST = "TILELANG_TRACE_FIRST"
 JOURNALS = "TILELANG_TRACE_JOURNAL"
 
-_lock = Lock()
+_lock = allocate_lock()
 
 
 def tree() -> Tree | None:

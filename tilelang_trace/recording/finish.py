@@ -52,15 +52,25 @@ def finish(journals: Path, output: Path, end: ProcessEnd | None = None) -> Trace
     return trace
 
 
-def write_or_say(journals: JournalFolder, *, keep: bool = False) -> Trace | None:
+def write_or_say(
+    journals: JournalFolder,
+    *,
+    keep: bool = False,
+    if_empty: bool = True,
+    about: Mapping[str, Json] | None = None,
+) -> Trace | None:
     """Write the trace of the journals, and delete them unless told to keep them.
 
-    If the trace can't be written, the journals stay, the person is told where, and the result is
-    None.
+    `about` is added to its metadata. Without `if_empty` nothing is written if no pass ran. If the
+    trace can't be written, the journals stay, the person is told where, and the result is None.
     """
     try:
-        trace = finish(journals.path, journals.output)
-        if not trace.is_kind(PASS).any():
+        trace = read_journals(journals.path)
+        is_empty = not trace.is_kind(PASS).any()
+        if if_empty or not is_empty:
+            metadata = {**trace.metadata, **(about or {})}
+            files.write(replace(trace, metadata=metadata), journals.output)
+        if if_empty and is_empty:
             say(f"{journals.output}: no pass ran while this was recorded")
         if not keep:
             journals.remove()

@@ -60,7 +60,7 @@ def stop(recording: Recording) -> None:
     with _lock:
         _active = tuple(r for r in _active if r is not recording)
         if not _active:
-            import_watch.forget(_PACKAGE)
+            import_watch.forget(_PACKAGE, _wrap)
             if _wrapping is not None:
                 _wrapping.undo()
                 _wrapping = None

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import time
-from typing import NamedTuple
 
 FOLDER_ENDING = ".journal"
 """Of the folders of journals, behind the name of the output."""
@@ -18,13 +17,16 @@ FIRST_FILE = "first"
 """File in a folder of journals: the identity of the tree that shares it, if one does."""
 
 
-class Tree(NamedTuple):
+class Tree:
     """The processes that share one output."""
 
-    identity: str
-    """Pid of the first process, and the time when it began: pids come again."""
-    output: str
-    """Absolute path."""
+    __slots__ = ("identity", "output")
+
+    def __init__(self, identity: str, output: str) -> None:
+        self.identity = identity
+        """Pid of the first process, and the time when it began: pids come again."""
+        self.output = output
+        """Absolute path."""
 
     @property
     def first(self) -> int:
