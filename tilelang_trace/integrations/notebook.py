@@ -18,6 +18,8 @@ _HOW = "drag it into https://ui.perfetto.dev"
 
 def load_ipython_extension(shell: Any) -> None:
     """What `%load_ext tilelang_trace` calls."""
+    display = import_module("IPython.display").display
+    usage_error = import_module("IPython.core.error").UsageError
 
     def tilelang_trace(line: str, cell: str) -> Any:
         """Record what a cell compiles, and show a link to the trace.
@@ -27,10 +29,13 @@ def load_ipython_extension(shell: Any) -> None:
         Without OUT it is `cell-NUMBER.pftrace` in the folder of the notebook. A cell that fails has
         its trace too.
         """
-        words = shlex.split(line)
+        words = shlex.split(line) or [f"cell-{shell.execution_count}.pftrace"]
         if len(words) > 1:
-            raise UserError(f"%%tilelang_trace takes one file name, not {len(words)}")
-        recording = record(words[0] if words else f"cell-{shell.execution_count}.pftrace")
+            raise usage_error(f"%%tilelang_trace takes one file name, not {len(words)}")
+        try:
+            recording = record(words[0])
+        except UserError as error:
+            raise usage_error(str(error)) from None
         # Outside of what is recorded: what is wrong in the cell's text is no failure of a compile.
         run, value_of = _compiled(shell, cell)
         try:
@@ -38,7 +43,8 @@ def load_ipython_extension(shell: Any) -> None:
                 exec(run, shell.user_ns)
                 return eval(value_of, shell.user_ns) if value_of is not None else None
         finally:
-            _show(recording.path)
+            if recording.is_written:  # else what went wrong has been said on stderr
+                display(_Link(recording.path))
 
     shell.register_magic_function(tilelang_trace, "cell", "tilelang_trace")
 
@@ -71,8 +77,3 @@ class _Link:
             f'<a href="{path}" download>{path}</a>: to see it, drag it into '
             '<a href="https://ui.perfetto.dev" target="_blank">ui.perfetto.dev</a>'
         )
-
-
-def _show(path: Path) -> None:
-    if path.exists():  # else what went wrong has been said on stderr
-        import_module("IPython.display").display(_Link(path))

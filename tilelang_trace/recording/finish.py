@@ -15,6 +15,7 @@ from tilelang_trace.formats.pftrace_reader import Reading, read_events
 from tilelang_trace.recording import facts, folder, journal
 from tilelang_trace.recording.folder import JournalFolder
 from tilelang_trace.recording.say import say
+from tilelang_trace.recording.sink import UNSEEN
 from tilelang_trace.trace.arguments import FAILED, INCOMPLETE, KINDS, OK, OPEN, PASS
 from tilelang_trace.trace.build import Parts, TraceBuilder, assemble
 from tilelang_trace.trace.error_argument import enclosing, error_argument
@@ -139,7 +140,9 @@ def _settle(
     """
     builder = reading.builder
     reasons: list[str] = []
-    last = reading.last_time
+    open_rows = (row for rows in reading.unfinished.values() for row in rows)
+    # The last thing that was seen may be a begin: those around it end no earlier than it does.
+    last = max([reading.last_time, *(builder.begins[row] + 1 for row in open_rows)])
     error: dict[str, Json] | None = None
     if isinstance(closing, Mapping):
         last = max(last, int(closing.get("time_ns", 0)))
@@ -156,6 +159,15 @@ def _settle(
         # A process may leave by os._exit, as forked workers do: no harm if all slices had ended.
         if reading.unfinished:
             reasons.append(f"process {pid} ended in the middle of a pass or PassContext")
+
+    unseen = sum(
+        value
+        for name, value in reading.documents.items()
+        if name.startswith(f"{UNSEEN}.") and isinstance(value, int)
+    )
+    if unseen:
+        which = "a pass that ended" if unseen == 1 else f"{unseen} passes that ended"
+        reasons.append(f"{which} had begun before recording did")
 
     for rows in reading.unfinished.values():
         innermost = rows[-1]

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from tilelang_trace.formats import files
@@ -41,6 +42,16 @@ class _Entry:
 class _Thread(threading.local):
     def __init__(self) -> None:
         self.entries: list[_Entry] = []
+
+
+def _is_taken_out() -> bool:
+    """Whether `override_instruments`, and not the end of the context, calls `exit_pass_ctx` now."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and frame.f_code.co_name != "__exit__":
+        if frame.f_code.co_name == "override_instruments":
+            return True
+        frame = frame.f_back
+    return False
 
 
 class TraceInstrument(TvmPassInstrument):
@@ -103,7 +114,10 @@ class TraceInstrument(TvmPassInstrument):
         if self._recording is None or not self._thread.entries:
             return
         entry = self._thread.entries.pop()
-        self._recording.exit_context(entry, entry.error())
+        if _is_taken_out():
+            self._recording.detach(entry)
+        else:
+            self._recording.exit_context(entry, entry.error())
         if not self._thread.entries:
             self._unwritten = True
             if self._writing_ns < _SLOW_NS:

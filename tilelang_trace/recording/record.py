@@ -40,8 +40,11 @@ class record:  # noqa: N801 - used like a function: `with record(...):`
         """Where the trace is written; beside it, once the block is entered, if another recording is
         there.
         """
+        self.is_written = False
+        """Whether the trace is there, once the block has ended."""
         self._journals: JournalFolder | None = None
         self._recording: Recording | None = None
+        self._pid = 0
 
     def __enter__(self) -> Self:
         try:
@@ -68,4 +71,4 @@ class record:  # noqa: N801 - used like a function: `with record(...):`
         self._recording.close()
         environment.withdraw(str(self._journals.path))
         if os.getpid() == self._pid:  # a forked child has added its journal, the parent writes
-            write_or_say(self._journals)
+            self.is_written = write_or_say(self._journals) is not None

@@ -129,6 +129,14 @@ class Recording:
         except Exception as ours:
             self.trouble(ours)
 
+    def detach(self, context: Any) -> None:
+        """Our instrument is taken out of a PassContext of this thread, which goes on."""
+        try:
+            if not self.stopped:
+                self.sink().detach(context)
+        except Exception as error:
+            self.trouble(error)
+
     def open_slice(
         self, kind: str, name: str, arguments: Mapping[str, Json]
     ) -> tuple[ThreadSink, OpenSlice] | None:
