@@ -9,6 +9,7 @@ import shlex
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from tilelang_trace.errors import UserError
 from tilelang_trace.recording.record import record
@@ -72,8 +73,8 @@ class _Link:
         return f"tilelang-trace: wrote {self._path}; to see it, {_HOW}"
 
     def _repr_html_(self) -> str:
-        path = html.escape(os.path.relpath(self._path))
+        path = os.path.relpath(self._path)
         return (
-            f'<a href="{path}" download>{path}</a>: to see it, drag it into '
+            f'<a href="{quote(path)}" download>{html.escape(path)}</a>: to see it, drag it into '
             '<a href="https://ui.perfetto.dev" target="_blank">ui.perfetto.dev</a>'
         )

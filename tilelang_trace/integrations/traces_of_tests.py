@@ -57,9 +57,9 @@ class TraceFolder:
 def file_name(test: str) -> str:
     """A name for the file of a test: short, safe on every system, and no other test's."""
     place, bracket, parameters = test.partition("[")
-    place = place.replace(".py::", "::")
-    readable = place.replace("::", ".").replace("/", ".") + bracket + parameters
+    file, _, function = place.partition(".py::")
+    readable = f"{file}.{function}".replace("::", ".").replace("/", ".") + bracket + parameters
     safe = re.sub(r"[^\w.\[\]=+-]+", "-", readable, flags=re.ASCII).strip(".-")
-    if safe == readable and len(safe) <= _LONGEST and "." not in place:
+    if function and "." not in file and safe == readable and len(safe) <= _LONGEST:
         return safe
     return f"{safe[:_LONGEST]}-{hashlib.sha256(test.encode(errors='replace')).hexdigest()[:8]}"
