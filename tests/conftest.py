@@ -1,3 +1,3 @@
-"""What all tests share: the fixtures that put a trace before the real Perfetto."""
+"""What all tests share: fixtures that put a trace before the real Perfetto, or run a pytest."""
 
-pytest_plugins = ["tests.perfetto.fixtures"]
+pytest_plugins = ["pytester", "tests.perfetto.fixtures"]

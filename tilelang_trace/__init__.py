@@ -11,16 +11,19 @@ when it is first used.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
 from tilelang_trace.version import __version__
 
+TYPE_CHECKING = False  # as typing has it, which every recorded process would have to import
 if TYPE_CHECKING:
+    from typing import Any
+
     from tilelang_trace.analysis.summary import summarize
     from tilelang_trace.errors import UserError
     from tilelang_trace.formats.files import read, write
     from tilelang_trace.recording.instrument import TraceInstrument
     from tilelang_trace.recording.record import record
+    from tilelang_trace.recording.switch import disable, enable
     from tilelang_trace.trace.model import Trace
 
 __all__ = [
@@ -28,6 +31,8 @@ __all__ = [
     "TraceInstrument",
     "UserError",
     "__version__",
+    "disable",
+    "enable",
     "read",
     "record",
     "summarize",
@@ -38,6 +43,9 @@ _HOME = {
     "Trace": "trace.model",
     "TraceInstrument": "recording.instrument",
     "UserError": "errors",
+    "disable": "recording.switch",
+    "enable": "recording.switch",
+    "load_ipython_extension": "integrations.notebook",
     "read": "formats.files",
     "record": "recording.record",
     "summarize": "analysis.summary",

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -33,3 +37,43 @@ def make_pass(tvm: Any) -> Callable[..., Any]:
 def module(tvm: Any) -> Any:
     """An empty module: passes made with `make_pass` don't look into it."""
     return tvm.IRModule({})
+
+
+COMPILES = '''
+"""`compile_it(NAME, body)`: one pass in a PassContext, which calls the body; returns the pid."""
+import os
+
+def compile_it(name, body=lambda: None):
+    import tvm
+
+    @tvm.transform.module_pass(opt_level=0, name=name)
+    def run(mod, context):
+        body()
+        return mod
+
+    with tvm.transform.PassContext():
+        run(tvm.IRModule({}))
+    return os.getpid()
+'''
+
+
+@pytest.fixture
+def python(tvm: Any, tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """`python(*arguments, **environment)`: runs a Python of its own in `tmp_path`, where there is a
+    module `compiles` (see `COMPILES`).
+    """
+    (tmp_path / "compiles.py").write_text(COMPILES)
+
+    def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        path = os.pathsep.join(p for p in (str(tmp_path), os.environ.get("PYTHONPATH", "")) if p)
+        return subprocess.run(
+            [sys.executable, *arguments],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": path, **environment},
+            capture_output=True,
+            text=True,
+            timeout=100,
+            check=False,
+        )
+
+    return run

@@ -1,1 +1,1 @@
-"""Where recording is started from: any Python, by an environment variable."""
+"""Where recording is started from: any Python by an environment variable, pytest, a notebook."""

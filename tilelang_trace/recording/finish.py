@@ -18,6 +18,7 @@ from tilelang_trace.recording.folder import JournalFolder
 from tilelang_trace.recording.ir_facts import IrCost
 from tilelang_trace.recording.options import Keep
 from tilelang_trace.recording.say import say
+from tilelang_trace.recording.sink import UNSEEN
 from tilelang_trace.trace.arguments import FAILED, INCOMPLETE, KINDS, OK, OPEN, PASS
 from tilelang_trace.trace.build import Parts, TraceBuilder, assemble
 from tilelang_trace.trace.error_argument import enclosing, error_argument
@@ -76,14 +77,22 @@ def finish(
     *,
     keep: Keep | None = None,
     raised: bool = False,
+    if_empty: bool = True,
+    about: Mapping[str, Json] | None = None,
 ) -> Finished:
     """Write what is to be kept of a folder of journals; `raised` says that the block that was
     recorded ended by an exception. Raises UserError.
+
+    `about` is added to the metadata. Without `if_empty` nothing is written if no pass ran.
 
     The name of the output may still have the fields `{pid}` and `{kernel}`.
     """
     keep = keep or Keep()
     trace = read_journals(journals, end)
+    if about:
+        trace = replace(trace, metadata={**trace.metadata, **about})
+    if not if_empty and not trace.is_kind(PASS).any():
+        return Finished(trace, (), None)
     selected = select(trace, keep.selection)
     unmatched = None if selected.matched else tuple(kernel_names(trace))
     failed = raised or (end is not None and end.code != 0)
@@ -103,21 +112,31 @@ def write_or_say(
     keep: Keep | None = None,
     raised: bool = False,
     keep_journals: bool = False,
-) -> tuple[Path, ...]:
-    """Write what is to be kept of the journals, and delete them unless told otherwise; returns the
-    files.
+    if_empty: bool = True,
+    about: Mapping[str, Json] | None = None,
+) -> Finished | None:
+    """Write what is to be kept of the journals, and delete them unless told otherwise.
 
-    If the trace can't be written, the journals stay and the person is told where.
+    `about` is added to its metadata. Without `if_empty` nothing is written if no pass ran. If the
+    trace can't be written, the journals stay, the person is told where, and the result is None.
     """
     try:
-        done = finish(journals.path, journals.output, keep=keep, raised=raised)
-        if not done.trace.is_kind(PASS).any():
+        done = finish(
+            journals.path,
+            journals.output,
+            keep=keep,
+            raised=raised,
+            if_empty=if_empty,
+            about=about,
+        )
+        is_empty = not done.trace.is_kind(PASS).any()
+        if if_empty and is_empty:
             say(f"{journals.output}: no pass ran while this was recorded")
         elif done.unmatched is not None and keep is not None:
             say(no_match(keep.selection.only, done.unmatched))
         if not keep_journals:
             journals.remove()
-        return tuple(file.path for file in done.files)
+        return done
     except UserError as error:
         say(f"{error}; what was recorded is in {journals.path}")
     except Exception as error:
@@ -125,7 +144,7 @@ def write_or_say(
             f"{journals.output}: the trace could not be written, what was recorded is in "
             f"{journals.path} ({type(error).__name__}: {error})"
         )
-    return ()
+    return None
 
 
 def read_journals(journals: Path, end: ProcessEnd | None = None) -> Trace:
@@ -186,13 +205,18 @@ def _settle(
     """
     builder = reading.builder
     reasons: list[str] = []
-    last = reading.last_time
+    open_rows = (row for rows in reading.unfinished.values() for row in rows)
+    # The last thing that was seen may be a begin: those around it end no earlier than it does.
+    last = max([reading.last_time, *(builder.begins[row] + 1 for row in open_rows)])
     error: dict[str, Json] | None = None
     if isinstance(closing, Mapping):
         last = max(last, int(closing.get("time_ns", 0)))
         if closing.get("how") == "trouble":
             reasons.append(f"recording stopped: {closing.get('why')}")
-    elif not alive:
+    elif alive:
+        if reading.unfinished and pid != os.getpid():
+            reasons.append(f"process {pid} still ran a pass when this was written")
+    else:
         if end is not None and end.pid == pid:
             last, error = max(last, end.time_ns), end.error()
         else:
@@ -200,6 +224,15 @@ def _settle(
         # A process may leave by os._exit, as forked workers do: no harm if all slices had ended.
         if reading.unfinished:
             reasons.append(f"process {pid} ended in the middle of a pass or PassContext")
+
+    unseen = sum(
+        value
+        for name, value in reading.documents.items()
+        if name.startswith(f"{UNSEEN}.") and isinstance(value, int)
+    )
+    if unseen:
+        which = "a pass that ended" if unseen == 1 else f"{unseen} passes that ended"
+        reasons.append(f"{which} had begun before recording did")
 
     for rows in reading.unfinished.values():
         innermost = rows[-1]

@@ -7,13 +7,14 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
+import threading
 from pathlib import Path
 
 from tilelang_trace.formats import naming
 from tilelang_trace.recording import journal
 from tilelang_trace.recording.say import say
+from tilelang_trace.recording.tree import FIRST_FILE, FOLDER_ENDING, Tree, folder_of, is_awaited
 
-ENDING = ".journal"
 _LOCK = "lock"
 
 START = "tilelang_trace.journal"
@@ -26,27 +27,33 @@ END = "tilelang_trace.journal_end"
 
 
 class JournalFolder:
-    """A new folder for the journals of one output. Raises OSError if it can't be made."""
+    """The folder for the journals of one output: a new one, or that which the processes of a tree
+    (see `tree`) share, if one of them has made it. Raises OSError if it can't be made.
+    """
 
-    def __init__(self, output: Path) -> None:
+    def __init__(self, output: Path, tree: Tree | None = None) -> None:
         output = Path(os.path.abspath(output))
+        self._lock: int | None = None
         while True:
+            if tree is not None and (known := folder_of(tree)):
+                self.output, self.path = Path(known.removesuffix(FOLDER_ENDING)), Path(known)
+                return
             self.output, self.path = output, journals_of(output)
-            try:
-                self.path.mkdir()
-            except FileExistsError:
-                if _in_use(self.path):
-                    output = _next_name(output)
-                else:
-                    _put_aside(self.path)
-                continue
-            break
-        self._lock: int | None = os.open(self.path / _LOCK, os.O_RDWR | os.O_CREAT, 0o666)
-        fcntl.flock(self._lock, fcntl.LOCK_EX)
+            self._lock = _make(self.path, tree)
+            if self._lock is not None:
+                return
+            if _in_use(self.path):
+                output = _next_name(output)
+            else:
+                _put_aside(self.path)
 
     def journals(self) -> list[Path]:
         """The journals in it, by name."""
         return journals_in(self.path)
+
+    def is_written(self) -> bool:
+        """Whether a process still has a journal open in it."""
+        return _is_written(self.path)
 
     def remove(self) -> None:
         """Delete it, once the trace is written."""
@@ -62,7 +69,7 @@ class JournalFolder:
 
 def journals_of(output: Path) -> Path:
     """The folder of journals that belongs to an output."""
-    return output.with_name(output.name + ENDING)
+    return output.with_name(output.name + FOLDER_ENDING)
 
 
 def journals_in(path: Path) -> list[Path]:
@@ -70,8 +77,31 @@ def journals_in(path: Path) -> list[Path]:
     return sorted(path.glob(f"*{journal.SUFFIX}"))
 
 
+def _make(path: Path, tree: Tree | None) -> int | None:
+    """Make a folder that nobody ever sees without its lock; returns the lock's descriptor. None if
+    something of that name is there.
+    """
+    new = path.with_name(f"{path.name}.{os.getpid()}-{threading.get_ident()}")
+    new.mkdir()
+    lock = os.open(new / _LOCK, os.O_RDWR | os.O_CREAT, 0o666)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if tree is not None:
+            (new / FIRST_FILE).write_text(tree.identity, encoding="utf-8")
+        new.rename(path)
+    except OSError:
+        os.close(lock)
+        shutil.rmtree(new, ignore_errors=True)
+        if path.exists():
+            return None
+        raise
+    return lock
+
+
 def _in_use(path: Path) -> bool:
-    """Whether something records into this folder now."""
+    """Whether something records into this folder now, or may yet."""
+    if is_awaited(str(path)):
+        return True
     try:
         with open(path / _LOCK, "rb") as stream:
             fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -79,6 +109,10 @@ def _in_use(path: Path) -> bool:
         return True
     except FileNotFoundError:
         pass
+    return _is_written(path)
+
+
+def _is_written(path: Path) -> bool:
     return any(journal.is_alive(known) for known in journals_in(path))
 
 

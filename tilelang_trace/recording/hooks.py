@@ -9,7 +9,8 @@ it.
 - `Pass.__call__` sees the exceptions of passes, for which TVM calls no after-callback; and it sees
   the passes of contexts that hold the user's instruments but not ours: `override_instruments` would
   fire the user's instruments again, so such a context is left alone.
-- The context that a thread is in when recording begins gets our instrument if it holds none.
+- The context that a thread is in when recording begins, or when the thread starts, gets our
+  instrument if it holds none.
 
 Everything is undone when the last recording ends. TVM may be imported later: `import_watch` waits
 for it.
@@ -23,6 +24,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from types import ModuleType
 from typing import Any
 
@@ -58,7 +60,7 @@ def stop(recording: Recording) -> None:
     with _lock:
         _active = tuple(r for r in _active if r is not recording)
         if not _active:
-            import_watch.forget(_PACKAGE)
+            import_watch.forget(_PACKAGE, _wrap)
             if _wrapping is not None:
                 _wrapping.undo()
                 _wrapping = None
@@ -78,8 +80,6 @@ def _wrap() -> None:
 def _after_fork() -> None:
     global _lock
     _lock = threading.RLock()  # another thread of the parent may have held it
-    for recording in _active:
-        recording.after_fork()
 
 
 if hasattr(os, "register_at_fork"):
@@ -107,6 +107,13 @@ def _instrument_of(transform: ModuleType) -> Any:
     return _Callbacks()
 
 
+class _Adopted(threading.local):
+    """The contexts of each thread that hold nothing but our instrument because we put it there."""
+
+    def __init__(self) -> None:
+        self.contexts: list[Any] = []
+
+
 class _Wrapping:
     """The wrapped methods of one `tvm.ir.transform`, and how to undo it."""
 
@@ -114,7 +121,7 @@ class _Wrapping:
         self._context_class = transform.PassContext
         self._pass_class = transform.Pass
         self._ours = _instrument_of(transform)
-        self._adopted: list[Any] = []
+        self._adopted = _Adopted()
         self._originals: list[tuple[type, str, Callable[..., Any]]] = []
         self._override = transform.PassContext.override_instruments
         for cls, name, wrapper in (
@@ -123,6 +130,7 @@ class _Wrapping:
             (self._context_class, "__exit__", self._exit),
             (self._context_class, "override_instruments", self._override_instruments),
             (self._pass_class, "__call__", self._call),
+            (threading.Thread, "_bootstrap_inner", self._start_thread),
         ):
             original = getattr(cls, name)
             self._originals.append((cls, name, original))
@@ -132,10 +140,11 @@ class _Wrapping:
         """Put everything back."""
         for cls, name, original in self._originals:
             setattr(cls, name, original)
-        for context in self._adopted:
+        # Only those of this thread: in those of others, TVM may be going through the instruments at
+        # this moment. Ours does nothing there from now on.
+        for context in self._adopted.contexts:
             if self._holds_only_ours(context):
                 self._override(context, [])
-        self._adopted.clear()
 
     def adopt_current(self) -> bool:
         """Put our instrument into the context that this thread is in, if it holds none; whether it
@@ -150,7 +159,7 @@ class _Wrapping:
         if instruments:
             return False
         self._override(context, [self._ours])
-        self._adopted.append(context)
+        self._adopted.contexts.append(context)
         return True
 
     def _holds_only_ours(self, context: Any) -> bool:
@@ -231,6 +240,16 @@ class _Wrapping:
             return result
 
         return __call__
+
+    def _start_thread(self, original: Callable[..., None]) -> Callable[..., None]:
+        def _bootstrap_inner(thread: threading.Thread) -> None:
+            # What C++ runs outside of any PassContext is in the thread's default one. If that can't
+            # be had, the thread is adopted when it calls a pass.
+            with suppress(Exception):
+                self.adopt_current()
+            original(thread)
+
+        return _bootstrap_inner
 
 
 def _leave_no_frame(error: BaseException) -> None:

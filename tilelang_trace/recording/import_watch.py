@@ -1,15 +1,23 @@
-"""Tells when a module has been imported, for what has to be wrapped as soon as it is there."""
+"""Tells when a module has been imported, for what has to be wrapped as soon as it is there.
+
+Every Python process that is to be recorded imports it, so it imports nothing that takes time.
+"""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
-from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
-from importlib.util import find_spec
-from types import ModuleType
 
-Action = Callable[[], None]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from importlib.abc import Loader, MetaPathFinder
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
+    from typing import TypeAlias
+
+    Action: TypeAlias = Callable[[], None]
+else:
+    Loader = MetaPathFinder = object  # importlib.abc takes longer to import than all of this
 
 
 class _Watch(MetaPathFinder):
@@ -18,7 +26,7 @@ class _Watch(MetaPathFinder):
     """
 
     def __init__(self) -> None:
-        self.actions: dict[str, Action] = {}
+        self.actions: dict[str, list[Action]] = {}
         self._finding: set[str] = set()
 
     def find_spec(
@@ -26,6 +34,8 @@ class _Watch(MetaPathFinder):
     ) -> ModuleSpec | None:
         if name not in self.actions or name in self._finding:
             return None
+        from importlib.util import find_spec
+
         self._finding.add(name)
         try:
             spec = find_spec(name)
@@ -37,11 +47,11 @@ class _Watch(MetaPathFinder):
 
 
 class _Following(Loader):
-    """A loader that does what the real one does, and then the action."""
+    """A loader that does what the real one does, and then the actions."""
 
-    def __init__(self, loader: Loader, action: Action) -> None:
+    def __init__(self, loader: Loader, actions: list[Action]) -> None:
         self._loader = loader
-        self._action = action
+        self._actions = actions
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         return self._loader.create_module(spec)
@@ -52,7 +62,8 @@ class _Following(Loader):
             module.__spec__.loader = self._loader
         module.__loader__ = self._loader
         self._loader.exec_module(module)
-        self._action()
+        for action in list(self._actions):
+            action()
 
 
 _watch = _Watch()
@@ -60,13 +71,17 @@ _watch = _Watch()
 
 def when_imported(name: str, action: Action) -> None:
     """Call `action` once this module, which is not imported yet, has been."""
-    _watch.actions[name] = action
+    _watch.actions.setdefault(name, []).append(action)
     if _watch not in sys.meta_path:
         sys.meta_path.insert(0, _watch)
 
 
-def forget(name: str) -> None:
-    """Don't wait for this module any more."""
-    _watch.actions.pop(name, None)
+def forget(name: str, action: Action) -> None:
+    """Don't do this any more when the module is imported."""
+    actions = _watch.actions.get(name, [])
+    if action in actions:
+        actions.remove(action)
+    if not actions:
+        _watch.actions.pop(name, None)
     if not _watch.actions and _watch in sys.meta_path:
         sys.meta_path.remove(_watch)

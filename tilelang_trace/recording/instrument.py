@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from tilelang_trace.formats import files
@@ -43,6 +44,16 @@ class _Thread(threading.local):
         self.entries: list[_Entry] = []
 
 
+def _is_taken_out() -> bool:
+    """Whether `override_instruments`, and not the end of the context, calls `exit_pass_ctx` now."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and frame.f_code.co_name != "__exit__":
+        if frame.f_code.co_name == "override_instruments":
+            return True
+        frame = frame.f_back
+    return False
+
+
 class TraceInstrument(TvmPassInstrument):
     """An instrument that writes the trace of the passes of its PassContexts to a file.
 
@@ -65,6 +76,7 @@ class TraceInstrument(TvmPassInstrument):
         self._context_class = loaded_tvm().ir.transform.PassContext
         self._thread = _Thread()
         self._lock = threading.Lock()
+        self._pid = os.getpid()
         self._writing_ns = 0
         self._unwritten = False
         self._journals: JournalFolder | None = None
@@ -80,8 +92,10 @@ class TraceInstrument(TvmPassInstrument):
         super().__init__()
 
     def write(self) -> None:
-        """Write the file now, with all that was seen; what still runs has the status `open`."""
-        if self._journals is not None:
+        """Write the file now, with all that was seen; what still runs has the status `open`. A
+        forked child leaves that to its parent.
+        """
+        if self._journals is not None and os.getpid() == self._pid:
             with self._lock:
                 begun = time.monotonic_ns()
                 write_or_say(self._journals, keep_journals=True)
@@ -100,7 +114,10 @@ class TraceInstrument(TvmPassInstrument):
         if self._recording is None or not self._thread.entries:
             return
         entry = self._thread.entries.pop()
-        self._recording.exit_context(entry, entry.error())
+        if _is_taken_out():
+            self._recording.detach(entry)
+        else:
+            self._recording.exit_context(entry, entry.error())
         if not self._thread.entries:
             self._unwritten = True
             if self._writing_ns < _SLOW_NS:
@@ -126,6 +143,8 @@ class TraceInstrument(TvmPassInstrument):
         if self._recording is None or self._journals is None:
             return
         self._recording.close()
+        if os.getpid() != self._pid:
+            return
         if self._unwritten:
             write_or_say(self._journals)
         else:

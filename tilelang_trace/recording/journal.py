@@ -14,10 +14,11 @@ packet there are zeros up to the end of the block, which Perfetto and our own re
 
 from __future__ import annotations
 
+import itertools
 import mmap
 import os
 import threading
-import time
+from contextlib import suppress
 from pathlib import Path
 
 BLOCK_BYTES = 1 << 20
@@ -30,12 +31,13 @@ if BLOCK_BYTES % mmap.ALLOCATIONGRANULARITY:
 class Journal:
     """An open journal. A lock on the file says that its process is alive.
 
-    Raises OSError if the file or a further block can't be had (the disk is full, for example).
+    `started` says when its process started: journals sort by that. Raises OSError if the file or a
+    further block can't be had (the disk is full, for example).
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, started: int = 0) -> None:
         self._lock = threading.RLock()
-        self.path, self._descriptor = _new_file(folder)
+        self.path, self._descriptor = _new_file(folder, started)
         _lock_file(self._descriptor)
         self._allocated = 0
         """Bytes of the file that have their place on the disk."""
@@ -97,11 +99,16 @@ class Journal:
             self._allocated += BLOCK_BYTES
 
 
-def _new_file(folder: Path) -> tuple[Path, int]:
-    """A new file in the folder. Its name says when it was begun, so that journals sort by that."""
-    path = folder / f"{time.monotonic_ns():020d}-{os.getpid()}{SUFFIX}"
+def _new_file(folder: Path, started: int) -> tuple[Path, int]:
+    """A new file in the folder, named so that journals sort by the start of their process; of those
+    that started at once, the lower pid was first. A process that replaced itself (`exec`) has two.
+    """
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
-    return path, os.open(path, flags, 0o666)
+    for number in itertools.count():
+        path = folder / f"{started:020d}-{os.getpid():010d}-{number}{SUFFIX}"
+        with suppress(FileExistsError):
+            return path, os.open(path, flags, 0o666)
+    raise AssertionError("count() ended")
 
 
 def _allocate(descriptor: int, start: int) -> None:

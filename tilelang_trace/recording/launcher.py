@@ -17,16 +17,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from types import FrameType
 
-from tilelang_trace.recording import determinism
+from tilelang_trace.recording import determinism, environment
 from tilelang_trace.recording.finish import Finished, ProcessEnd, finish
 from tilelang_trace.recording.folder import JournalFolder
 from tilelang_trace.recording.options import IR_VARIABLE, Ir, Keep
-
-OUTPUT_VARIABLE = "TILELANG_TRACE"
-"""Environment variable that names the output."""
-
-JOURNALS_VARIABLE = "TILELANG_TRACE_JOURNAL"
-"""Environment variable that names the folder that processes put their journals in."""
 
 _FORWARDED = ("SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2")
 
@@ -46,16 +40,16 @@ def run(
     far as the system allows that. The code is the script's own, or 128 + the signal that killed it.
     Raises UserError if the trace can't be written; the journals are still there then.
     """
-    environment = {
+    variables = {
         **os.environ,
-        OUTPUT_VARIABLE: str(journals.output),
-        JOURNALS_VARIABLE: str(journals.path),
+        environment.OUTPUT: str(journals.output),
+        environment.JOURNALS: str(journals.path),
         **(determinism.ENVIRONMENT if deterministic else {}),
     }
     if ir is not None:
-        environment[IR_VARIABLE] = ir
+        variables[IR_VARIABLE] = ir
     with determinism.fixed_addresses() if deterministic else nullcontext():
-        child = subprocess.Popen([sys.executable, *command], env=environment)
+        child = subprocess.Popen([sys.executable, *command], env=variables)
     with _signals_to(child):
         code = child.wait()
     end = ProcessEnd(child.pid, time.monotonic_ns(), code, _signal_name(code), process_name)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from tilelang_trace.analysis.selection.selection import Split, selection
 from tilelang_trace.errors import UserError
 from tilelang_trace.formats import naming
-from tilelang_trace.recording import hooks
+from tilelang_trace.recording import environment, hooks
 from tilelang_trace.recording.finish import write_or_say
 from tilelang_trace.recording.folder import JournalFolder
 from tilelang_trace.recording.options import IR, Ir, Keep
@@ -69,6 +69,7 @@ class record:  # noqa: N801 - used like a function: `with record(...):`
         self._ir = ir
         self._journals: JournalFolder | None = None
         self._recording: Recording | None = None
+        self._pid = 0
 
     def __enter__(self) -> Self:
         try:
@@ -78,6 +79,8 @@ class record:  # noqa: N801 - used like a function: `with record(...):`
             return self
         self.path = self._journals.output
         self._recording = Recording(self._journals.path, ir=self._ir)
+        self._pid = os.getpid()
+        environment.announce(str(self._journals.path))
         hooks.start(self._recording)
         return self
 
@@ -91,4 +94,9 @@ class record:  # noqa: N801 - used like a function: `with record(...):`
             return
         hooks.stop(self._recording)
         self._recording.close()
-        self.paths = write_or_say(self._journals, keep=self._keep, raised=error is not None)
+        environment.withdraw(str(self._journals.path))
+        if os.getpid() != self._pid:  # a forked child has added its journal, the parent writes
+            return
+        done = write_or_say(self._journals, keep=self._keep, raised=error is not None)
+        if done is not None:
+            self.paths = tuple(file.path for file in done.files)

@@ -6,6 +6,7 @@ import itertools
 import os
 import sys
 import threading
+import weakref
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -72,15 +73,21 @@ class Recording:
         self._numbers = itertools.count()
         self._contexts = itertools.count()
         self._pid = os.getpid()
+        self._started = facts.process_start()
         self._is_forked = False
         self.stopped = False
         """Whether recording came to an end, by `close` or by trouble."""
+        _recordings.add(self)
 
     def sink(self) -> ThreadSink:
         """The sink of the current thread."""
         if self._threads.sink is None:
             self._threads.sink = self._new_sink()
         return self._threads.sink
+
+    def is_current(self, sink: ThreadSink) -> bool:
+        """Whether a sink that was had earlier still counts: not after the end, nor after a fork."""
+        return not self.stopped and sink.pid == self._pid
 
     # What the hooks tell. Nothing here may raise: it is called in the middle of somebody's compile.
 
@@ -131,6 +138,14 @@ class Recording:
         except Exception as ours:
             self.trouble(ours)
 
+    def detach(self, context: Any) -> None:
+        """Our instrument is taken out of a PassContext of this thread, which goes on."""
+        try:
+            if not self.stopped:
+                self.sink().detach(context)
+        except Exception as error:
+            self.trouble(error)
+
     def open_slice(
         self, kind: str, name: str, arguments: Mapping[str, Json]
     ) -> tuple[ThreadSink, OpenSlice] | None:
@@ -151,7 +166,7 @@ class Recording:
     ) -> None:
         """It ends, well or by an exception, with these arguments added to those of its begin."""
         try:
-            if opened is not None and not self.stopped:
+            if opened is not None and self.is_current(opened[0]):
                 sink, entry = opened
                 sink.close_slice(entry, error, arguments)
         except Exception as ours:
@@ -171,14 +186,17 @@ class Recording:
         """Say once that the recording stops here, and why. What it has is kept."""
         if not self.stopped:
             self.stopped = True
+            if not self._journals.exists():
+                return  # the parent has ended the recording, this process outlives it
             say(f"recording stopped: {type(error).__name__}: {error}")
             self._end("trouble", str(error))
 
-    def close(self) -> None:
-        """End the recording well."""
+    def close(self, *, if_empty: bool = True) -> None:
+        """End the recording well. If nothing ran, that is worth a journal too, or not."""
         if not self.stopped:
             self.stopped = True
-            self._end("closed", "")
+            if if_empty or self._journal is not None:
+                self._end("closed", "")
 
     def after_fork(self) -> None:
         """Go on in a child process, in a journal of its own, once something happens there."""
@@ -188,6 +206,7 @@ class Recording:
         self._threads = _Threads()
         self._lock = threading.RLock()
         self._pid = os.getpid()
+        self._started = facts.process_start()
         self._is_forked = True
 
     def _end(self, how: str, why: str) -> None:
@@ -195,8 +214,7 @@ class Recording:
         end = {"how": how, "why": why, "time_ns": now, "versions": facts.versions()}
         try:
             with self._lock:
-                if self._journal is None and not self._is_forked:
-                    # Nothing ran: that, and in which environment, is worth a journal too.
+                if self._journal is None and self._is_first():
                     self._journal = self._open_journal()
                 journal, self._journal = self._journal, None
             if journal is not None:
@@ -204,6 +222,16 @@ class Recording:
         except OSError as error:
             if how != "trouble":  # else it has been said already
                 say(f"the end of the recording can't be written: {error}")
+
+    def _is_first(self) -> bool:
+        """Whether the folder waits for a journal, though nothing ran: what the environment is, and
+        that nothing ran, is worth one.
+        """
+        return (
+            not self._is_forked
+            and self._journals.exists()
+            and not folder.journals_in(self._journals)
+        )
 
     def _new_sink(self) -> ThreadSink:
         with self._lock:
@@ -228,7 +256,7 @@ class Recording:
             return IrSink(*arguments, watch=IrWatch(self._view()), counter=counter)
 
     def _open_journal(self) -> Journal:
-        journal = Journal(self._journals)
+        journal = Journal(self._journals, self._started)
         start = self._metadata["start"]
         clocks = {
             CLOCK_REALTIME: start["realtime_ns"],
@@ -241,6 +269,18 @@ class Recording:
         name = self._metadata["process_name"]
         journal.append(track_packet(1, _uuid(self._pid, 1), process=(self._pid, name)))
         return journal
+
+
+_recordings: weakref.WeakSet[Recording] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for recording in list(_recordings):
+        recording.after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 class Call:
@@ -273,7 +313,7 @@ class Call:
     def failed(self, error: BaseException) -> None:
         """An exception came out of it."""
         try:
-            if not self._recording.stopped:
+            if self._recording.is_current(self._sink):
                 self._sink.unwind(self._mark, error)
         except Exception as ours:
             self._recording.trouble(ours)

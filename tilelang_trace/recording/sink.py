@@ -17,6 +17,7 @@ from tilelang_trace.formats.packets import (
     COLOURS,
     END,
     PacketSequence,
+    metadata_packet,
     track_packet,
 )
 from tilelang_trace.kernel_label import kernel_label
@@ -29,6 +30,16 @@ _NOTHING: Mapping[str, Json] = {}
 
 _SWALLOWED = error_argument("", "unknown", "failed; its exception was caught inside the compile")
 """The `error` of a pass whose exception nobody outside the compile could see."""
+
+
+_DETACHED = error_argument(
+    "", "detached", "the instrument was taken out of the PassContext while this ran"
+)
+
+UNSEEN = "tilelang_trace.unseen"
+"""Name of the JSON value in a journal, a dot and a thread's track behind it: how many passes ended
+there whose begin was not seen, because recording began in the middle of them.
+"""
 
 
 class OpenPass:
@@ -89,6 +100,9 @@ class ThreadSink:
         phase: Callable[[], str | None],
     ) -> None:
         self._append = append
+        self._track = track
+        self.pid = pid
+        """The process that it writes for: after a fork, the child has sinks of its own."""
         self._next_context = next_context
         self._phase = phase
         packets = self._packets = PacketSequence(sequence_id, track, CLOCK_MONOTONIC)
@@ -158,6 +172,7 @@ class ThreadSink:
             lambda entry: type(entry) is OpenPass and bool(info.same_as(entry.info)), now, None
         ):
             self.strays += 1
+            self._append(metadata_packet(1, now, f"{UNSEEN}.{self._track}", self.strays))
 
     # ------------------------------------------------------------------------------- contexts
 
@@ -180,6 +195,16 @@ class ThreadSink:
         ):
             # It was entered before the recording began: what surrounds the thread now is not known.
             self.default_known = False
+
+    def detach(self, context: Any) -> None:
+        """Nothing more comes from a PassContext that goes on. No failure, but no proper end."""
+        entry, inside = pairing.close(
+            self.stack, lambda e: type(e) is OpenContext and bool(e.context.same_as(context))
+        )
+        if entry is not None:
+            self._propagating = True
+            self._give_up([entry, *inside], monotonic_ns(), _DETACHED)
+            self._propagating = False
 
     # ------------------------------------------------------------------------------- other slices
 
