@@ -19,7 +19,7 @@ from fixtures.record import ROOT
 from tilelang_trace.recording import determinism, hooks, launcher
 from tilelang_trace.recording.finish import finish
 from tilelang_trace.recording.folder import JournalFolder
-from tilelang_trace.recording.ir_facts import VARIABLE
+from tilelang_trace.recording.options import IR_VARIABLE
 from tilelang_trace.recording.recorder import Recording
 from tilelang_trace.trace.arguments import IR_TEXT_LIMIT
 from tilelang_trace.trace.model import Trace
@@ -423,7 +423,7 @@ with tvm.transform.PassContext():
     subprocess.run(
         [sys.executable, "-m", "tilelang_trace", "run", "-o", "x.pftrace", "script.py"],
         cwd=tmp_path,
-        env={**os.environ, VARIABLE: "text"},
+        env={**os.environ, IR_VARIABLE: "text"},
         check=False,
     )
     trace = tilelang_trace.read(tmp_path / "x.pftrace")
@@ -456,7 +456,7 @@ class TestDeterministic:
         with determinism.fixed_addresses() as possible:
             if not possible:
                 pytest.skip("this system can't fix addresses")
-        monkeypatch.setenv(VARIABLE, "hash")
+        monkeypatch.setenv(IR_VARIABLE, "hash")
         one = self.hashes(tmp_path / "a.pftrace", script, deterministic=True)
         other = self.hashes(tmp_path / "another.pftrace", script, deterministic=True)
         assert one == other
@@ -464,7 +464,7 @@ class TestDeterministic:
     def test_without_it_some_differ_sooner_or_later(
         self, script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setenv(VARIABLE, "hash")
+        monkeypatch.setenv(IR_VARIABLE, "hash")
         first = self.hashes(tmp_path / "first.pftrace", script, deterministic=False)
         for number in range(20):  # each differs with a chance of about one half
             if self.hashes(tmp_path / f"{number}.pftrace", script, deterministic=False) != first:

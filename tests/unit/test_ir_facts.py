@@ -13,7 +13,6 @@ import pytest
 from tilelang_trace.errors import UserError
 from tilelang_trace.recording.ir_facts import (
     MODES,
-    VARIABLE,
     Hash,
     IrCost,
     IrWatch,
@@ -22,6 +21,7 @@ from tilelang_trace.recording.ir_facts import (
     lines,
     mode_of_environment,
 )
+from tilelang_trace.recording.options import IR_VARIABLE
 from tilelang_trace.recording.recorder import Recording
 from tilelang_trace.trace.arguments import IR_TEXT_LIMIT
 
@@ -161,20 +161,20 @@ class TestCost:
 class TestEnvironment:
     @pytest.mark.parametrize("mode", MODES)
     def test_it_names_a_mode(self, monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
-        monkeypatch.setenv(VARIABLE, mode)
+        monkeypatch.setenv(IR_VARIABLE, mode)
         assert mode_of_environment() == mode
 
     @pytest.mark.parametrize("value", [None, ""])
     def test_nothing_is_off(self, monkeypatch: pytest.MonkeyPatch, value: str | None) -> None:
-        monkeypatch.delenv(VARIABLE, raising=False)
+        monkeypatch.delenv(IR_VARIABLE, raising=False)
         if value is not None:
-            monkeypatch.setenv(VARIABLE, value)
+            monkeypatch.setenv(IR_VARIABLE, value)
         assert mode_of_environment() == "off"
 
     def test_what_is_no_mode_is_told(
         self, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
     ) -> None:
-        monkeypatch.setenv(VARIABLE, "hashes")
+        monkeypatch.setenv(IR_VARIABLE, "hashes")
         assert mode_of_environment() == "off"
         said = capfd.readouterr().err
         assert said.count("\n") == 1

@@ -45,7 +45,7 @@ def load_ipython_extension(shell: Any) -> None:
                 return eval(value_of, shell.user_ns) if value_of is not None else None
         finally:
             if recording.paths:  # else what went wrong has been said on stderr
-                display(_Link(recording.path))
+                display(_Link(recording.paths[0]))
 
     shell.register_magic_function(tilelang_trace, "cell", "tilelang_trace")
 
