@@ -74,6 +74,7 @@ def test_any_kernel_gets_a_file_of_its_own_that_the_system_takes(tmp_path: Path)
         path.write_text("")
     assert len(list(tmp_path.iterdir())) == len(kernels)
     assert naming.part_of_name("größe") == "größe"
+    assert naming.part_of_name(long + "1") != naming.part_of_name(long + "2")
     assert naming.for_kernels(Path("o.json"), kernels) == naming.for_kernels(
         Path("o.json"), kernels
     )

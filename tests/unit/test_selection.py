@@ -57,10 +57,10 @@ def three_compiles() -> Trace:
 
     builder.slice(worker, 50, 800, "compile gemm", "compile", {**OK, "kernel": "gemm"})
     again = Passes(builder, worker)
-    again(60, 70, "A")
+    a = again(60, 70, "A")
     e = again(100, 700, "E")
 
-    builder.flows = [(b, e), (b, c1)]
+    builder.flows = [(b, e), (b, c1), (a, e)]
     builder.counter_tracks = [
         CounterTrack("lines", thread=0),
         CounterTrack("lines", thread=1),
@@ -82,6 +82,10 @@ def tree(trace: Trace) -> list[tuple[int, str, Any]]:
         hidden = trace.arguments.of(row).get("hidden")
         found.append((levels[row], trace.name(row), hidden and (hidden["count"], hidden["ns"])))
     return found
+
+
+def arrows(trace: Trace) -> list[tuple[str, str]]:
+    return [(trace.name(a), trace.name(b)) for a, b in trace.flows.tolist()]
 
 
 def check(trace: Trace, path: Path) -> None:
@@ -162,6 +166,10 @@ def test_what_was_hidden_before_is_added() -> None:
 
     assert tree(without_short(trace, 10)) == [(0, "A", (7 + 1 + 3 + 1, 20 + 9 + 5))]
 
+    at_the_top = one_lane((0, 5, "A", "pass", OK), (5, 25, "B", "pass", OK), (30, 99, "C", "pass"))
+    twice = without_short(without_short(at_the_top, 10), 40)
+    assert twice.metadata["hidden"] == {"count": 2, "ns": 25}
+
 
 @pytest.mark.parametrize("status", ["failed", "incomplete", "open"])
 def test_what_did_not_end_well_stays_with_all_around_it(status: str, tmp_path: Path) -> None:
@@ -196,7 +204,7 @@ def test_slices_of_other_kinds_stay_however_short() -> None:
 def test_flows_go_with_their_ends_and_the_others_stay() -> None:
     kept = without_short(three_compiles(), 40)
 
-    assert [(kept.name(a), kept.name(b)) for a, b in kept.flows.tolist()] == [("B", "E")]
+    assert arrows(kept) == [("B", "E")]
     assert len(kept.instants) == 3
     assert len(kept.counters) == 5
 
@@ -351,7 +359,8 @@ def test_each_compile_gets_a_trace_of_its_own(tmp_path: Path) -> None:
     assert (int(again.slices.begin[0]), int(again.slices.end[0])) == (50, 800)
     assert again.metadata == {"tool": "test", "kernel": "gemm"}
     assert softmax.metadata["kernel"] == "softmax +2 more"
-    assert [(first.name(a), first.name(b)) for a, b in first.flows.tolist()] == [("B", "C1")]
+    assert arrows(first) == [("B", "C1")]
+    assert arrows(again) == [("A", "E")]
     assert softmax.arguments.of(2) == {"sequence": 0, "depth": 0, "status": "ok"}
     for _, part in parts:
         check(part, tmp_path)

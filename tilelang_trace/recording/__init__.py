@@ -5,8 +5,9 @@
 - `sink`: one a thread, the open contexts and passes, as packets that go to
 - `journal`: one a process, whole packets appended to a file, which is a trace as it grows;
 - `ir_sink`, `ir_facts`: the sink where facts about the IR are asked for, and what they are;
-- `finish`: journals -> Trace -> the file that was asked for.
+- `finish`: journals -> Trace -> the files that were asked for (`options`).
 
-What starts all that: `record` (a `with` block), `instrument` (one PassContext), `launcher` (a
-script; `determinism`: the same way each time).
+What starts all that: `record` (a `with` block), `switch` (`enable`, `disable`), `instrument` (one
+PassContext), `launcher` (a script; `determinism`: the same way each time; `outcome` says what came
+of it).
 """

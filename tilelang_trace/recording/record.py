@@ -56,7 +56,9 @@ class record:  # noqa: N801 - used like a function: `with record(...):`
         split: Split | None = None,
         ir: Ir = "off",
     ) -> None:
-        self.path = naming.at_start(path, Path(sys.argv[0]).stem or "python")
+        # In an interpreter that another program embeds there may be no arguments.
+        script = Path(next(iter(getattr(sys, "argv", ())), "")).stem
+        self.path = naming.at_start(path, script or "python")
         """Where the trace is written; beside it, once the block is entered, if another recording is
         there. `{pid}` and `{kernel}` are filled in later: see `paths`.
         """
