@@ -6,15 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
-
 from tilelang_trace.errors import UserError
 from tilelang_trace.formats import files
 from tilelang_trace.formats.pftrace_reader import Reading, read_events
 from tilelang_trace.recording import facts, folder, journal
 from tilelang_trace.recording.folder import JournalFolder
 from tilelang_trace.recording.say import say
-from tilelang_trace.trace.arguments import FAILED, INCOMPLETE, KINDS, OK, OPEN, PASS
+from tilelang_trace.trace.arguments import CONTEXT, FAILED, INCOMPLETE, KINDS, OK, OPEN, PASS
 from tilelang_trace.trace.build import Parts, TraceBuilder, assemble
 from tilelang_trace.trace.error_argument import enclosing, error_argument
 from tilelang_trace.trace.json_values import Json
@@ -162,12 +160,17 @@ def _kernels_on_contexts(trace: Trace) -> Trace:
     """Move the kernel's label from the first pass of a context, where a journal has it, to the
     context.
     """
-    is_pass = trace.kinds() == KINDS.index(PASS)
+    kinds = trace.kinds()
+    is_pass, is_context = kinds == KINDS.index(PASS), kinds == KINDS.index(CONTEXT)
     parent = trace.slices.parent
     columns = []
     for column in trace.arguments.columns:
         if column.name == "kernel" and column.type == "string":
-            rows = np.where(is_pass[column.rows], parent[column.rows], column.rows)
-            column = replace(column, rows=rows.astype(np.int32))
+            rows = column.rows.copy()
+            lower = is_pass[rows]
+            while lower.any():  # a step of a compile may lie between a context and its first pass
+                rows[lower] = parent[rows[lower]]
+                lower &= ~is_context[rows] & (parent[rows] >= 0)
+            column = replace(column, rows=rows)
         columns.append(column)
     return assemble(replace(Parts.of(trace), columns=columns))
