@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from types import FunctionType
 from typing import Any
 
@@ -26,6 +27,8 @@ class Compile:
         """The compile inside which this one runs, if any."""
         self.was_compiled = False
         """Whether a compiler has run, as it does unless the kernel comes from a cache."""
+        self.backend: dict[str, Json] = {}
+        """Target and backend, once TileLang has decided, as arguments of the slice."""
         self.elaboration: Span | None = None
         self.look_up: Span | None = None
 
@@ -81,14 +84,19 @@ class Compiles:
         elaborate: bool = False,
     ) -> Compile | None:
         """A compile of this function begins on this thread. With `elaborate`, it is a Python
-        function that must run to give the kernel.
+        function that must run to give the kernel. With a `name` it is of more than one kernel.
         """
         recordings = self._active()
         if not recordings:
             return None
-        name = name or name_of(function)
-        arguments: dict[str, Json] = {} if elaborate else {"kernel": name}
+        arguments: dict[str, Json] = {}
+        if not name:
+            name = name_of(function)
+            if not elaborate:
+                arguments["kernel"] = name
         arguments.update(_place_of(function))
+        if _thread.compile is not None:
+            arguments.update(_thread.compile.backend)
         if target is not None:
             arguments["target"] = str(target)
         if backend is not None:
@@ -127,20 +135,28 @@ class Compiles:
         """`compile_it`, which an autotuner calls with a configuration, so that compiles bear it."""
 
         def call(**configuration: Any) -> Any:
-            outer, began = _thread.configuration, _thread.began
-            _thread.configuration = _plain(configuration)
-            try:
-                return compile_it(**configuration)
-            except BaseException as error:
-                if _thread.began == began:  # it failed before any compile: that must be seen too
-                    compile_ = self.begin(function)
-                    if compile_ is not None:
-                        compile_.end(None, error)
-                raise
-            finally:
-                _thread.configuration = outer
+            began = _thread.began
+            with configured(configuration):
+                try:
+                    return compile_it(**configuration)
+                except BaseException as error:
+                    if _thread.began == began:  # it failed before any compile: that must be seen
+                        compile_ = self.begin(function)
+                        if compile_ is not None:
+                            compile_.end(None, error)
+                    raise
 
         return call
+
+
+@contextmanager
+def configured(configuration: Mapping[str, Any]) -> Iterator[None]:
+    """Compiles that begin on this thread bear this configuration of an autotuner."""
+    outer, _thread.configuration = _thread.configuration, _plain(configuration)
+    try:
+        yield
+    finally:
+        _thread.configuration = outer
 
 
 def compiler_runs() -> None:
@@ -153,9 +169,10 @@ def compiler_runs() -> None:
 def resolved(context: Any) -> None:
     """TileLang has decided for which target, and with which backend, this thread compiles."""
     if _thread.compile is not None:
-        late = _thread.compile.span.late
-        late["target"] = str(context.target)
-        late["backend"] = str(context.execution_backend.name)
+        backend = _thread.compile.backend
+        backend["target"] = str(context.target)
+        backend["backend"] = str(context.execution_backend.name)
+        _thread.compile.span.late.update(backend)
 
 
 def label_next_context(label: str | None) -> None:

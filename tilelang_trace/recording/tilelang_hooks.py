@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from tilelang_trace.recording import compiles, import_watch, outside_tools
+from tilelang_trace.recording import compiles, grouped_compiles, import_watch, outside_tools
 from tilelang_trace.recording.compiles import Compile, Compiles
 from tilelang_trace.recording.recorder import Recording
 from tilelang_trace.recording.spans import Patches, Scope, Span, around, say_once
@@ -43,8 +43,6 @@ _STEPS: tuple[tuple[str, str, str], ...] = (
     ("tvm.runtime.executable", "Executable.export_library", "export library"),
 )
 """Functions that are a step of a compile: module, name in it, name of the slice."""
-
-Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
 _wrapping: _Wrapping | None = None
 
@@ -93,6 +91,9 @@ class _Wrapping:
         self._patch("tilelang.jit", "JITImpl.compile", self._begin_elaboration("func"))
         tuner = "tilelang.autotuner.tuner"
         self._patch(tuner, "AutoTuner._default_compile", self._begin_elaboration("fn"))
+        self._patch(tuner, "compile_grouped_unit_tvm_ffi", self._begin_group)
+        for name in ("lower_to_host_device_ir", "host_codegen"):
+            self._patch("tilelang.autotuner.grouped_compile", name, grouped_compiles.part)
         self._wrap(tuner, "AutoTuner._prepare_compile_execution", self._with_candidates)
         outside_tools.wrap(self._patches, self._compiles.tool)
 
@@ -177,6 +178,11 @@ class _Wrapping:
 
         return begin
 
+    def _begin_group(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Scope | None:
+        return grouped_compiles.begin(
+            self._compiles, len(args[0] if args else kwargs["unit_items"])
+        )
+
     def _with_candidates(self, original: Callable[..., Any]) -> Callable[..., Any]:
         """The autotuner's functions that compile a candidate, each call with its configuration."""
         signature = inspect.signature(original)
@@ -184,8 +190,11 @@ class _Wrapping:
         def begin(*args: Any, **kwargs: Any) -> Any:
             try:
                 bound = signature.bind(*args, **kwargs)
-                compile_it = bound.arguments["compile_func"]
-                bound.arguments["compile_func"] = self._compiles.candidate(args[0].fn, compile_it)
+                function, named = args[0].fn, bound.arguments
+                named["compile_func"] = self._compiles.candidate(function, named["compile_func"])
+                named["elaborate_func"] = grouped_compiles.elaboration(
+                    self._compiles, function, named["elaborate_func"]
+                )
             except Exception as ours:
                 say_once(ours)
                 return original(*args, **kwargs)
@@ -259,7 +268,12 @@ class _Tool:
 
     def create_pass_instrument(self) -> None:
         """No instrument: passes come from `hooks`. But a PassContext is about to be made."""
-        compiles.label_next_context(self._label())
+        try:
+            label = self._label()
+            grouped_compiles.context_is_made(label)
+            compiles.label_next_context(label)
+        except Exception as ours:
+            say_once(ours)
 
     def run_codegen(self, event: Any, next_call: Callable[[], Any]) -> Any:
         """Code generation for host or device."""
