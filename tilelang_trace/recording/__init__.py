@@ -6,6 +6,10 @@
 - `journal`: one a process, whole packets appended to a file, which is a trace as it grows;
 - `finish`: journals -> Trace -> the file that was asked for.
 
+TileLang's compiles come from `tilelang_hooks`, what is wrapped there besides: `compiles` (the
+kernel that each thread is at), `grouped_compiles` (candidates of the autotuner) and `outside_tools`
+(nvcc, g++) begin and end `spans`, slices on all recordings.
+
 What starts all that: `record` (a `with` block), `instrument` (one PassContext), `launcher` (a
 script).
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -61,6 +62,15 @@ class _Thread(threading.local):
 
 
 _thread = _Thread()
+
+
+def _after_fork() -> None:
+    """The child goes on in the middle of its parent's compile, of which it records nothing."""
+    _thread.compile = _thread.configuration = None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def current() -> Compile | None:

@@ -12,7 +12,16 @@ from tilelang_trace.formats.pftrace_reader import Reading, read_events
 from tilelang_trace.recording import facts, folder, journal
 from tilelang_trace.recording.folder import JournalFolder
 from tilelang_trace.recording.say import say
-from tilelang_trace.trace.arguments import CONTEXT, FAILED, INCOMPLETE, KINDS, OK, OPEN, PASS
+from tilelang_trace.trace.arguments import (
+    COMPILE,
+    CONTEXT,
+    FAILED,
+    INCOMPLETE,
+    KINDS,
+    OK,
+    OPEN,
+    PASS,
+)
 from tilelang_trace.trace.build import Parts, TraceBuilder, assemble
 from tilelang_trace.trace.error_argument import enclosing, error_argument
 from tilelang_trace.trace.json_values import Json
@@ -56,7 +65,7 @@ def write_or_say(journals: JournalFolder, *, keep: bool = False) -> None:
     """
     try:
         trace = finish(journals.path, journals.output)
-        if not trace.is_kind(PASS).any():
+        if not (trace.is_kind(PASS) | trace.is_kind(COMPILE)).any():
             say(f"{journals.output}: no pass ran while this was recorded")
         if not keep:
             journals.remove()
