@@ -192,6 +192,25 @@ def test_lower_is_a_compile_too(kernels: Any, tilelang: Any, tmp_path: Path) -> 
     assert not seen.of("tool")
 
 
+def test_contexts_and_compiles_keep_their_own_kernels(
+    kernels: Any, tilelang: Any, tmp_path: Path
+) -> None:
+    """A user's context, with its first pass after a compile inside it."""
+    transform = tilelang.tvm.tirx.transform
+    with (
+        tilelang_trace.record(tmp_path / "x.pftrace"),
+        tilelang.tvm.transform.PassContext(),
+        tilelang.tvm.target.Target(A100),
+    ):
+        with tilelang.tvm.transform.PassContext():
+            tilelang.lower(kernels.gemm, target=A100)
+        transform.Simplify()(tilelang.tvm.IRModule({"add_one": kernels.add_one}))
+    seen = Recorded(tmp_path / "x.pftrace")
+    assert [row.arguments["kernel"] for row in seen.of("context")] == ["add_one", "gemm"]
+    assert [row.arguments["kernel"] for row in seen.of("compile")] == ["gemm"]
+    assert all("kernel" not in row.arguments for row in seen.of("pass") + seen.of("step"))
+
+
 class TestCache:
     SCRIPT = (
         "import tilelang\n"

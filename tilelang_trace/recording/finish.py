@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from tilelang_trace.errors import UserError
 from tilelang_trace.formats import files
 from tilelang_trace.formats.pftrace_reader import Reading, read_events
@@ -180,6 +182,7 @@ def _kernels_on_contexts(trace: Trace) -> Trace:
             while lower.any():  # a step of a compile may lie between a context and its first pass
                 rows[lower] = parent[rows[lower]]
                 lower &= ~is_context[rows] & (parent[rows] >= 0)
-            column = replace(column, rows=rows)
+            order = np.argsort(rows)
+            column = replace(column, rows=rows[order], values=column.values[order])
         columns.append(column)
     return assemble(replace(Parts.of(trace), columns=columns))
