@@ -23,7 +23,7 @@ from tilelang_trace.trace.arguments import (
 from tilelang_trace.trace.failures import failures, first_line, read_category, written_category
 from tilelang_trace.trace.model import Trace
 
-ALL_KINDS = ("compile", "context", "phase", "pass", "codegen", "tool")
+ALL_KINDS = ("compile", "context", "phase", "pass", "codegen", "step", "tool")
 
 # What version 1 promised. Rows may be added to the contract; none of these may ever change.
 VERSION_1 = {

@@ -391,7 +391,7 @@ def test_kinds_come_from_the_first_category() -> None:
         (4, 5, "e", "compile"),
         (5, 6, "f", "tool"),
     )
-    assert trace.kinds().tolist() == [3, 3, -1, -1, 0, 5]
+    assert trace.kinds().tolist() == [3, 3, -1, -1, 0, 6]
     assert np.flatnonzero(trace.is_kind("pass")).tolist() == [0, 1]
 
 

@@ -35,6 +35,8 @@ def start() -> None:
         _record()
     else:
         import_watch.when_imported("tvm", _record)
+        # TileLang imports TVM while it is itself imported: its end is awaited from its beginning.
+        import_watch.when_imported("tilelang", lambda: None)
 
 
 def _record() -> None:

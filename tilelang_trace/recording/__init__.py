@@ -7,6 +7,10 @@
 - `ir_sink`, `ir_facts`: the sink where facts about the IR are asked for, and what they are;
 - `finish`: journals -> Trace -> the files that were asked for (`options`).
 
+TileLang's compiles come from `tilelang_hooks`, what is wrapped there besides: `compiles` (the
+kernel that each thread is at), `grouped_compiles` (candidates of the autotuner) and `outside_tools`
+(nvcc, g++) begin and end `spans`, slices on all recordings.
+
 What starts all that: `record` (a `with` block), `switch` (`enable`, `disable`), `instrument` (one
 PassContext), `launcher` (a script; `determinism`: the same way each time; `outcome` says what came
 of it).

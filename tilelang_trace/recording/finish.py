@@ -19,7 +19,16 @@ from tilelang_trace.recording.ir_facts import IrCost
 from tilelang_trace.recording.options import Keep
 from tilelang_trace.recording.say import say
 from tilelang_trace.recording.sink import UNSEEN
-from tilelang_trace.trace.arguments import FAILED, INCOMPLETE, KINDS, OK, OPEN, PASS
+from tilelang_trace.trace.arguments import (
+    COMPILE,
+    CONTEXT,
+    FAILED,
+    INCOMPLETE,
+    KINDS,
+    OK,
+    OPEN,
+    PASS,
+)
 from tilelang_trace.trace.build import Parts, TraceBuilder, assemble
 from tilelang_trace.trace.error_argument import enclosing, error_argument
 from tilelang_trace.trace.failures import failures
@@ -91,7 +100,7 @@ def finish(
     trace = read_journals(journals, end)
     if about:
         trace = replace(trace, metadata={**trace.metadata, **about})
-    if not if_empty and not trace.is_kind(PASS).any():
+    if not if_empty and not _compiled_something(trace):
         return Finished(trace, (), None)
     selected = select(trace, keep.selection)
     unmatched = None if selected.matched else tuple(kernel_names(trace))
@@ -129,7 +138,7 @@ def write_or_say(
             if_empty=if_empty,
             about=about,
         )
-        is_empty = not done.trace.is_kind(PASS).any()
+        is_empty = not _compiled_something(done.trace)
         if if_empty and is_empty:
             say(f"{journals.output}: no pass ran while this was recorded")
         elif done.unmatched is not None and keep is not None:
@@ -145,6 +154,11 @@ def write_or_say(
             f"{journals.path} ({type(error).__name__}: {error})"
         )
     return None
+
+
+def _compiled_something(trace: Trace) -> bool:
+    """Whether a pass ran or a kernel came from a cache."""
+    return bool((trace.is_kind(PASS) | trace.is_kind(COMPILE)).any())
 
 
 def read_journals(journals: Path, end: ProcessEnd | None = None) -> Trace:
@@ -257,12 +271,18 @@ def _kernels_on_contexts(trace: Trace) -> Trace:
     """Move the kernel's label from the first pass of a context, where a journal has it, to the
     context.
     """
-    is_pass = trace.kinds() == KINDS.index(PASS)
+    kinds = trace.kinds()
+    is_pass, is_context = kinds == KINDS.index(PASS), kinds == KINDS.index(CONTEXT)
     parent = trace.slices.parent
     columns = []
     for column in trace.arguments.columns:
         if column.name == "kernel" and column.type == "string":
-            rows = np.where(is_pass[column.rows], parent[column.rows], column.rows)
-            column = replace(column, rows=rows.astype(np.int32))
+            rows = column.rows.copy()
+            lower = is_pass[rows]
+            while lower.any():  # a step of a compile may lie between a context and its first pass
+                rows[lower] = parent[rows[lower]]
+                lower &= ~is_context[rows] & (parent[rows] >= 0)
+            order = np.argsort(rows)
+            column = replace(column, rows=rows[order], values=column.values[order])
         columns.append(column)
     return assemble(replace(Parts.of(trace), columns=columns))

@@ -12,6 +12,8 @@ it.
 - The context that a thread is in when recording begins, or when the thread starts, gets our
   instrument if it holds none.
 
+What is wrapped in TileLang besides is told in `tilelang_hooks`.
+
 Everything is undone when the last recording ends. TVM may be imported later: `import_watch` waits
 for it.
 """
@@ -28,9 +30,10 @@ from contextlib import suppress
 from types import ModuleType
 from typing import Any
 
-from tilelang_trace.recording import facts, import_watch
+from tilelang_trace.recording import compiles, facts, import_watch, tilelang_hooks
 from tilelang_trace.recording.recorder import Recording
 from tilelang_trace.recording.say import say
+from tilelang_trace.recording.spans import leave_no_frame
 from tilelang_trace.tvm_binding import TvmPassInstrument
 
 _PACKAGE, _MODULE = "tvm", "tvm.ir.transform"
@@ -52,6 +55,7 @@ def start(recording: Recording) -> None:
         else:
             # The whole package: until it is imported, no context and no instrument can be made.
             import_watch.when_imported(_PACKAGE, _wrap)
+        tilelang_hooks.start(lambda: _active)
 
 
 def stop(recording: Recording) -> None:
@@ -61,6 +65,7 @@ def stop(recording: Recording) -> None:
         _active = tuple(r for r in _active if r is not recording)
         if not _active:
             import_watch.forget(_PACKAGE, _wrap)
+            tilelang_hooks.stop()
             if _wrapping is not None:
                 _wrapping.undo()
                 _wrapping = None
@@ -194,16 +199,19 @@ class _Wrapping:
 
     def _enter(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def __enter__(context: Any) -> Any:  # noqa: N807
+            label = compiles.take_label()
             for recording in _active:
                 recording.enter_context(
-                    context, lambda: facts.of_context(context), lambda: not self._adopt(context)
+                    context,
+                    lambda: {**label, **facts.of_context(context)},
+                    lambda: not self._adopt(context),
                 )
             try:
                 return original(context)
             except BaseException as error:
                 for recording in _active:
                     recording.exit_context(context, error)
-                _leave_no_frame(error)
+                leave_no_frame(error)
                 raise
 
         return __enter__
@@ -215,7 +223,7 @@ class _Wrapping:
             except BaseException as error:
                 for recording in _active:
                     recording.exit_context(context, error)
-                _leave_no_frame(error)
+                leave_no_frame(error)
                 raise
             for recording in _active:
                 recording.exit_context(context, value)
@@ -232,7 +240,7 @@ class _Wrapping:
                 for call in calls:
                     if call is not None:
                         call.failed(error)
-                _leave_no_frame(error)
+                leave_no_frame(error)
                 raise
             for call in calls:
                 if call is not None:
@@ -250,14 +258,3 @@ class _Wrapping:
             original(thread)
 
         return _bootstrap_inner
-
-
-def _leave_no_frame(error: BaseException) -> None:
-    """Take the wrapper that caught this out of the traceback, which stays as it is without
-    recording.
-
-    It works because a bare `raise` adds no entry for its own frame (Python 3.11 and later; on 3.10
-    the frame stays).
-    """
-    if error.__traceback__ is not None:
-        error.__traceback__ = error.__traceback__.tb_next

@@ -42,16 +42,16 @@ class _Watch(MetaPathFinder):
         finally:
             self._finding.discard(name)
         if spec is not None and spec.loader is not None:
-            spec.loader = _Following(spec.loader, self.actions[name])
+            spec.loader = _Following(spec.loader, name)
         return spec
 
 
 class _Following(Loader):
-    """A loader that does what the real one does, and then the actions."""
+    """A loader that does what the real one does, and then what is asked for by then."""
 
-    def __init__(self, loader: Loader, actions: list[Action]) -> None:
+    def __init__(self, loader: Loader, name: str) -> None:
         self._loader = loader
-        self._actions = actions
+        self._name = name
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         return self._loader.create_module(spec)
@@ -62,7 +62,7 @@ class _Following(Loader):
             module.__spec__.loader = self._loader
         module.__loader__ = self._loader
         self._loader.exec_module(module)
-        for action in list(self._actions):
+        for action in list(_watch.actions.get(self._name, ())):
             action()
 
 
@@ -70,8 +70,13 @@ _watch = _Watch()
 
 
 def when_imported(name: str, action: Action) -> None:
-    """Call `action` once this module, which is not imported yet, has been."""
-    _watch.actions.setdefault(name, []).append(action)
+    """Call `action` once this module, which is not imported yet, has been.
+
+    While it is being imported, this still works if it was waited for before that began.
+    """
+    actions = _watch.actions.setdefault(name, [])
+    if action not in actions:
+        actions.append(action)
     if _watch not in sys.meta_path:
         sys.meta_path.insert(0, _watch)
 

@@ -18,9 +18,10 @@ CONTEXT = "context"
 PHASE = "phase"
 PASS = "pass"
 CODEGEN = "codegen"
+STEP = "step"
 TOOL = "tool"
 
-KINDS = (COMPILE, CONTEXT, PHASE, PASS, CODEGEN, TOOL)
+KINDS = (COMPILE, CONTEXT, PHASE, PASS, CODEGEN, STEP, TOOL)
 """The kinds of slice, outermost first; a slice's kind is the first of its categories."""
 
 CONTEXT_NAME = "PassContext"
@@ -101,6 +102,25 @@ CONTRACT: tuple[Argument, ...] = (
         1,
         "label of the module at the first pass of the compile",
     ),
+    Argument("target", "string", (COMPILE,), 1, "target of the kernel, as TVM writes it"),
+    Argument("backend", "string", (COMPILE,), 1, "TileLang's execution backend"),
+    Argument("file", "string", (COMPILE,), 1, "source file of the kernel function"),
+    Argument("line", "int", (COMPILE,), 1, "line at which the kernel function begins there"),
+    Argument(
+        "configuration",
+        "object",
+        (COMPILE,),
+        1,
+        "values that the autotuner tries; absent outside of an autotune",
+    ),
+    Argument(
+        "cache",
+        "string",
+        (COMPILE,),
+        1,
+        "`hit` if the kernel came from TileLang's cache, else `miss`; absent without a cache",
+    ),
+    Argument("label", "string", (CONTEXT,), 1, "what TileLang says the PassContext is for"),
     Argument("opt_level", "int", (CONTEXT,), 1, "optimisation level of the PassContext"),
     Argument(
         "required_pass",
@@ -119,6 +139,14 @@ CONTRACT: tuple[Argument, ...] = (
     Argument(
         "config", "object", (CONTEXT,), 1, "options of the PassContext as text; absent if none"
     ),
+    Argument(
+        "command",
+        "array",
+        (TOOL,),
+        1,
+        "command line of the program; what looks like a secret is masked",
+    ),
+    Argument("exit_code", "int", (TOOL,), 1, "exit code, or minus the number of a signal"),
     Argument(
         "error",
         "object",

@@ -1,0 +1,59 @@
+"""Command lines in a trace show what was run, and no secret."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tilelang_trace.recording.command_line import masked, words_of
+
+
+@pytest.mark.parametrize(
+    ("command", "shown"),
+    [
+        ("prog --token=abc", "prog --token=***"),
+        ("prog --token abc next", "prog --token *** next"),
+        ("prog --token --verbose", "prog --token --verbose"),
+        ("prog --api-key=abc", "prog --api-key=***"),
+        ("prog -DAPI_KEY=abc", "prog -DAPI_KEY=***"),
+        ("prog --accessKey abc", "prog --accessKey ***"),
+        ("env HF_TOKEN=abc prog", "env HF_TOKEN=*** prog"),
+        ("prog --db-password=a=b", "prog --db-password=***"),
+        ("git clone https://me:pw@host/x", "git clone https://***@host/x"),
+        ("prog hf_abcdefghijklmnopqrst", "prog ***"),
+        ("prog AKIAABCDEFGHIJKLMNOP", "prog ***"),
+    ],
+)
+def test_secrets_are_masked(command: str, shown: str) -> None:
+    assert masked(command.split()) == shown.split()
+
+
+def test_headers_are_masked() -> None:
+    assert masked(["curl", "-H", "Authorization: Bearer abc"])[2] == "Authorization: ***"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "nvcc -ccbin=/usr/bin/g++ --cubin -O3 -lineinfo -arch=sm_80 -std=c++20 -I/a -o b.o b.cu",
+        "nvcc -gencode arch=compute_90a,code=sm_90a -Xcompiler -fPIC --keep --keep-dir x",
+        "g++ -shared -fPIC -DAUTHOR=me -DKEYBOARD=us -monkey=1 --passes=3 x.cpp",
+        "hipcc --offload-arch=gfx942 -Rpass-analysis=kernel-resource-usage",
+    ],
+)
+def test_commands_of_compilers_stay_as_they_are(command: str) -> None:
+    assert masked(command.split()) == command.split()
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (["a", Path("b"), b"c"], ["a", "b", "c"]),
+        ("nvcc  -c x.cu", ["nvcc", "-c", "x.cu"]),
+        (Path("/bin/x y"), ["/bin/x y"]),
+        ((word for word in "ab"), ["a", "b"]),
+    ],
+)
+def test_the_words_of_what_subprocess_takes(command: object, words: list[str]) -> None:
+    assert words_of(command) == words
