@@ -444,9 +444,9 @@ class TestDeterministic:
 
     def hashes(self, output: Path, script: str, *, deterministic: bool) -> list[str]:
         journals = JournalFolder(output)
-        trace, code = launcher.run([script], "x", journals, deterministic=deterministic)
+        done, code = launcher.run([script], "x", journals, deterministic=deterministic)
         assert code == 0
-        found = [ir["hash"] for _, ir in facts(trace)]
+        found = [ir["hash"] for _, ir in facts(done.trace)]
         assert len(found) > 50
         return found
 
