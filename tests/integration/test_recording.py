@@ -352,6 +352,21 @@ class TestFailures:
         assert trace.arguments.of(0)["error"]["cause"] == "interrupt"
 
 
+def test_code_generation_is_a_slice_that_the_passes_do_not_cover(tvm: Any, tmp_path: Path) -> None:
+    from tvm import te
+
+    if not hasattr(te, "create_prim_func"):
+        pytest.skip("TileLang's TVM has no te")
+    a = te.placeholder((16,), name="a")
+    b = te.compute((16,), lambda i: a[i] + 1.0, name="b")
+    mod = tvm.IRModule({"main": te.create_prim_func([a, b])})
+    with tilelang_trace.record(tmp_path / "x.pftrace"), tvm.transform.PassContext():
+        tvm.compile(mod, target="llvm")
+    trace = tilelang_trace.read(tmp_path / "x.pftrace")
+    (generated,) = [row for row in rows(trace) if row[2] == "codegen"]
+    assert generated == (1, "target.build.llvm", "codegen", "ok")
+
+
 class TestTheCompileDoesNotNotice:
     def test_tvm_is_as_before_when_the_recording_ends(
         self, tvm: Any, make_pass: Make, module: Any, tmp_path: Path

@@ -178,7 +178,8 @@ def _labels(trace: Trace) -> list[str]:
     versions = trace.metadata.get("versions")
     if not isinstance(versions, Mapping):
         return []
-    return [f"{name} {version}" for name, version in versions.items() if version]
+    compilers_first = sorted(versions.items(), key=lambda item: item[0] == "python")
+    return [f"{name} {version}" for name, version in compilers_first if version]
 
 
 def _slices(

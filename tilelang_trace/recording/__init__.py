@@ -7,9 +7,8 @@
 - `ir_sink`, `ir_facts`: the sink where facts about the IR are asked for, and what they are;
 - `finish`: journals -> Trace -> the files that were asked for (`options`).
 
-TileLang's compiles come from `tilelang_hooks`, what is wrapped there besides: `compiles` (the
-kernel that each thread is at), `grouped_compiles` (candidates of the autotuner) and `outside_tools`
-(nvcc, g++) begin and end `spans`, slices on all recordings.
+Besides passes and contexts there are `spans`, slices on all recordings around a call: `codegen`,
+`outside_tools` (nvcc, g++), and what a TileLang compile consists of (`tilelang`).
 
 What starts all that: `record` (a `with` block), `switch` (`enable`, `disable`), `instrument` (one
 PassContext), `launcher` (a script; `determinism`: the same way each time; `outcome` says what came

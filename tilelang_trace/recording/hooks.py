@@ -12,7 +12,7 @@ it.
 - The context that a thread is in when recording begins, or when the thread starts, gets our
   instrument if it holds none.
 
-What is wrapped in TileLang besides is told in `tilelang_hooks`.
+`codegen` sees TVM generate code, and `tilelang.hooks` what a TileLang compile has besides passes.
 
 Everything is undone when the last recording ends. TVM may be imported later: `import_watch` waits
 for it.
@@ -30,10 +30,12 @@ from contextlib import suppress
 from types import ModuleType
 from typing import Any
 
-from tilelang_trace.recording import compiles, facts, import_watch, tilelang_hooks
+from tilelang_trace.recording import codegen, facts, import_watch
 from tilelang_trace.recording.recorder import Recording
 from tilelang_trace.recording.say import say
-from tilelang_trace.recording.spans import leave_no_frame
+from tilelang_trace.recording.spans import Patches, leave_no_frame
+from tilelang_trace.recording.tilelang import compiles
+from tilelang_trace.recording.tilelang import hooks as tilelang_hooks
 from tilelang_trace.tvm_binding import TvmPassInstrument
 
 _PACKAGE, _MODULE = "tvm", "tvm.ir.transform"
@@ -112,6 +114,11 @@ def _instrument_of(transform: ModuleType) -> Any:
     return _Callbacks()
 
 
+def _like(wrapper: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Callable[..., Any]:
+    """The wrapper, which gives what stands in the original's place the original's name and text."""
+    return lambda original: functools.wraps(original)(wrapper(original))
+
+
 class _Adopted(threading.local):
     """The contexts of each thread that hold nothing but our instrument because we put it there."""
 
@@ -127,7 +134,7 @@ class _Wrapping:
         self._pass_class = transform.Pass
         self._ours = _instrument_of(transform)
         self._adopted = _Adopted()
-        self._originals: list[tuple[type, str, Callable[..., Any]]] = []
+        self._patches = Patches()
         self._override = transform.PassContext.override_instruments
         for cls, name, wrapper in (
             (self._context_class, "__init__", self._init),
@@ -137,14 +144,12 @@ class _Wrapping:
             (self._pass_class, "__call__", self._call),
             (threading.Thread, "_bootstrap_inner", self._start_thread),
         ):
-            original = getattr(cls, name)
-            self._originals.append((cls, name, original))
-            setattr(cls, name, functools.wraps(original)(wrapper(original)))
+            self._patches.wrap(cls, name, _like(wrapper))
+        codegen.wrap(self._patches, lambda: _active)
 
     def undo(self) -> None:
         """Put everything back."""
-        for cls, name, original in self._originals:
-            setattr(cls, name, original)
+        self._patches.undo()
         # Only those of this thread: in those of others, TVM may be going through the instruments at
         # this moment. Ours does nothing there from now on.
         for context in self._adopted.contexts:

@@ -16,10 +16,11 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from tilelang_trace.recording import compiles, grouped_compiles, import_watch, outside_tools
-from tilelang_trace.recording.compiles import Compile, Compiles
+from tilelang_trace.recording import import_watch, outside_tools
 from tilelang_trace.recording.recorder import Recording
 from tilelang_trace.recording.spans import Patches, Scope, Span, around, say_once
+from tilelang_trace.recording.tilelang import compiles, grouped_compiles
+from tilelang_trace.recording.tilelang.compiles import Compile, Compiles
 from tilelang_trace.trace.arguments import CODEGEN, STEP
 
 _PACKAGE = "tilelang"

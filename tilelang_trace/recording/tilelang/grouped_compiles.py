@@ -12,9 +12,9 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from tilelang_trace.recording import compiles
-from tilelang_trace.recording.compiles import Compile, Compiles
 from tilelang_trace.recording.spans import Scope, around
+from tilelang_trace.recording.tilelang import compiles
+from tilelang_trace.recording.tilelang.compiles import Compile, Compiles
 
 _DEVICE_STAGE = "stage=grouped-device"
 """How TileLang's label of the PassContext for all candidates begins."""
