@@ -1,8 +1,8 @@
 """What counts as one compile: the unit of `--only`, `--split kernel` and `report --by kernel`.
 
-A compile is a `compile` slice. Plain TVM has none: there it is a context with a kernel's label that
-lies in no other compile. (A context inside it, as a tuner enters for each candidate, is a part of
-it.)
+A compile is a `compile` slice. Plain TVM has none: there it is a context in which passes ran and
+that lies in no other compile. (A context inside it, as a tuner enters for each candidate, is a part
+of it.) One whose module tells no kernel's name is called after its first pass.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tilelang_trace.analysis.ancestry import nearest_above
-from tilelang_trace.trace.arguments import COMPILE, CONTEXT
-from tilelang_trace.trace.model import Mask, Trace
+from tilelang_trace.trace.arguments import COMPILE, CONTEXT, PASS
+from tilelang_trace.trace.model import Ids, Mask, Trace
 
 _MORE = re.compile(r" \+\d+ more$")
 
@@ -23,7 +23,7 @@ _MORE = re.compile(r" \+\d+ more$")
 def compiles(trace: Trace) -> npt.NDArray[np.int64]:
     """The rows of the compiles, by begin. Those of compile slices may nest."""
     compile_slices = trace.is_kind(COMPILE)
-    candidates = compile_slices | _contexts_with_kernel(trace)
+    candidates = compile_slices | _contexts_that_compile(trace)
     inner = nearest_above(trace.slices.parent, candidates) >= 0
     rows = np.flatnonzero(compile_slices | (candidates & ~inner))
     return rows[np.argsort(trace.slices.begin[rows], kind="stable")]
@@ -38,8 +38,8 @@ def outermost(trace: Trace, rows: npt.NDArray[np.int64]) -> Mask:
 
 
 def kernels(trace: Trace) -> Mapping[int, str]:
-    """The kernel of each compile slice and context that has one. A compile slice without the
-    argument is named by its own name.
+    """The kernel of each compile slice, and of each context in which passes ran or that has one.
+    Without the argument it is the compile slice's own name, or that of the context's first pass.
     """
     named = {
         row: label
@@ -50,6 +50,11 @@ def kernels(trace: Trace) -> Mapping[int, str]:
     found = {row: label for row, label in named.items() if may_bear[row]}
     for row in np.flatnonzero(trace.is_kind(COMPILE)).tolist():
         found.setdefault(row, trace.name(row))
+    passes = np.flatnonzero(trace.is_kind(PASS))
+    contexts, first = np.unique(_context_of(trace)[passes], return_index=True)
+    for row, first_pass in zip(contexts.tolist(), passes[first].tolist()):
+        if row >= 0:
+            found.setdefault(row, trace.name(first_pass))
     return found
 
 
@@ -58,8 +63,16 @@ def plain_name(kernel: str) -> str:
     return _MORE.sub("", kernel)
 
 
-def _contexts_with_kernel(trace: Trace) -> Mask:
+def _contexts_that_compile(trace: Trace) -> Mask:
+    """The contexts in which passes ran, or that bear a kernel's label."""
     labels = trace.arguments.strings("kernel", len(trace.slices))
     empty = trace.strings.index("") if "" in trace.strings else -1
     mask: Mask = trace.is_kind(CONTEXT) & (labels >= 0) & (labels != empty)
+    with_passes = _context_of(trace)[trace.is_kind(PASS)]
+    mask[with_passes[with_passes >= 0]] = True
     return mask
+
+
+def _context_of(trace: Trace) -> Ids:
+    """The context that each slice lies in, -1 if there is none."""
+    return nearest_above(trace.slices.parent, trace.is_kind(CONTEXT))
