@@ -329,6 +329,20 @@ def test_what_encloses_a_kernel_stays_and_says_what_is_missing() -> None:
     ]
 
 
+def test_contexts_without_any_label_are_compiles_named_after_their_first_pass() -> None:
+    trace = one_lane(
+        (0, 100, "PassContext", "context", OK),
+        (10, 90, "lower", "pass", OK),
+        (20, 30, "PassContext", "context", OK),
+        (22, 28, "inner", "pass", OK),
+        (110, 120, "PassContext", "context", OK),
+        (130, 190, "PassContext", "context", OK),
+        (140, 150, "build", "pass", OK),
+    )
+    assert compiles(trace).tolist() == [0, 5]
+    assert kernel_names(trace) == ["lower", "build"]
+
+
 def test_a_context_in_a_compile_is_no_compile_of_its_own() -> None:
     trace = nested_contexts()
     assert [trace.arguments.of(row)["kernel"] for row in compiles(trace).tolist()] == ["matmul"]

@@ -1,8 +1,9 @@
 """What counts as one compile: the unit of `--only`, `--split kernel` and `report --by kernel`.
 
-A compile is a `compile` slice. Plain TVM has none: there it is a context in which passes ran and
-that lies in no other compile. (A context inside it, as a tuner enters for each candidate, is a part
-of it.) One whose module tells no kernel's name is called after its first pass.
+A compile is a `compile` slice. Plain TVM has none: there it is a context with a kernel's label that
+lies in no other compile. (A context inside it, as a tuner enters for each candidate, is a part of
+it.) Where nothing at all bears a label it is each outermost context in which passes ran, and is
+called after its first pass.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ _MORE = re.compile(r" \+\d+ more$")
 def compiles(trace: Trace) -> npt.NDArray[np.int64]:
     """The rows of the compiles, by begin. Those of compile slices may nest."""
     compile_slices = trace.is_kind(COMPILE)
-    candidates = compile_slices | _contexts_that_compile(trace)
+    candidates = compile_slices | _contexts_with_kernel(trace)
+    if not candidates.any():
+        candidates = _contexts_with_passes(trace)
     inner = nearest_above(trace.slices.parent, candidates) >= 0
     rows = np.flatnonzero(compile_slices | (candidates & ~inner))
     return rows[np.argsort(trace.slices.begin[rows], kind="stable")]
@@ -38,7 +41,8 @@ def outermost(trace: Trace, rows: npt.NDArray[np.int64]) -> Mask:
 
 
 def kernels(trace: Trace) -> Mapping[int, str]:
-    """The kernel of each compile slice, and of each context in which passes ran or that has one.
+    """The kernel of each compile, and of each context in one that bears a label of its own.
+
     Without the argument it is the compile slice's own name, or that of the context's first pass.
     """
     named = {
@@ -52,9 +56,10 @@ def kernels(trace: Trace) -> Mapping[int, str]:
         found.setdefault(row, trace.name(row))
     passes = np.flatnonzero(trace.is_kind(PASS))
     contexts, first = np.unique(_context_of(trace)[passes], return_index=True)
-    for row, first_pass in zip(contexts.tolist(), passes[first].tolist()):
-        if row >= 0:
-            found.setdefault(row, trace.name(first_pass))
+    first_pass = dict(zip(contexts.tolist(), passes[first].tolist()))
+    for row in compiles(trace).tolist():
+        if row in first_pass:
+            found.setdefault(row, trace.name(first_pass[row]))
     return found
 
 
@@ -63,13 +68,17 @@ def plain_name(kernel: str) -> str:
     return _MORE.sub("", kernel)
 
 
-def _contexts_that_compile(trace: Trace) -> Mask:
-    """The contexts in which passes ran, or that bear a kernel's label."""
+def _contexts_with_kernel(trace: Trace) -> Mask:
     labels = trace.arguments.strings("kernel", len(trace.slices))
     empty = trace.strings.index("") if "" in trace.strings else -1
     mask: Mask = trace.is_kind(CONTEXT) & (labels >= 0) & (labels != empty)
-    with_passes = _context_of(trace)[trace.is_kind(PASS)]
-    mask[with_passes[with_passes >= 0]] = True
+    return mask
+
+
+def _contexts_with_passes(trace: Trace) -> Mask:
+    mask = np.zeros(len(trace.slices), np.bool_)
+    contexts = _context_of(trace)[trace.is_kind(PASS)]
+    mask[contexts[contexts >= 0]] = True
     return mask
 
 
