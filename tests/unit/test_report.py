@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.traces import main_thread, one_lane
+from tilelang_trace.commands import main
 from tilelang_trace.commands import report as command
 from tilelang_trace.errors import UserError
 from tilelang_trace.formats import files
@@ -476,3 +477,14 @@ def test_only_the_table_needs_rich(tmp_path: Path) -> None:
             [sys.executable, "-c", code, output], capture_output=True, text=True, check=True
         )
         assert done.stderr.strip() == expected
+
+
+@pytest.mark.parametrize("form", ["table", "markdown"])
+def test_a_trace_without_passes_says_what_may_be_behind_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], form: str
+) -> None:
+    log = tmp_path / "second.events.jsonl"
+    log.write_text('{"pass_events": 1, "metadata": {"kernel": "main"}}\n')
+    assert main(["report", str(log), "--format", form]) == 0
+    said = capsys.readouterr().out
+    assert "none ran: nothing was compiled, or the kernels came from a cache" in said

@@ -31,6 +31,10 @@ DETAIL_LINES = 40
 PASS_COLUMNS = ("self ms", "self %", "inclusive ms", "inclusive %", "runs", "pass")
 RUN_COLUMNS = ("self ms", "inclusive ms", "start ms", "pass", "where")
 NO_PASSES = "no passes: slices of all categories"
+NONE_RAN = (
+    "none ran: nothing was compiled, or the kernels came from a cache "
+    "(TILELANG_DISABLE_CACHE=1 turns TileLang's off)"
+)
 
 
 def warnings(report: Report, show: Show) -> Iterator[str]:
@@ -50,6 +54,8 @@ def facts(report: Report) -> Iterator[tuple[str, str]]:
     yield "wall time", duration(summary.wall_ns)
     if summary.of_all_categories:
         yield "passes", f"{NO_PASSES} ({plural(summary.runs, 'slice')})"
+    elif not summary.runs and not summary.hidden:
+        yield "passes", NONE_RAN
     else:
         names = report.left_out.passes + len(report.passes)
         yield "passes", f"{plural(summary.runs, 'run')} of {plural(names, 'pass')}"
