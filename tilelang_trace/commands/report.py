@@ -15,7 +15,7 @@ from tilelang_trace.reports.choice import SORTS, Choice
 from tilelang_trace.reports.text import plural
 
 NAME = "report"
-HELP = "show where the time of a compile went, and what failed"
+HELP = "Show where the time of a compile went, and what failed."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
