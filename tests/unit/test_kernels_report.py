@@ -19,6 +19,7 @@ from tilelang_trace.analysis.summary import summarize
 from tilelang_trace.commands import report as command
 from tilelang_trace.errors import UserError
 from tilelang_trace.formats import files
+from tilelang_trace.reports.kernels.wording import short_target
 from tilelang_trace.trace.build import TraceBuilder
 from tilelang_trace.trace.model import Lane, Trace
 
@@ -311,3 +312,19 @@ def test_passes_have_no_start_to_sort_by(tmp_path: Path) -> None:
     command.add_arguments(parser)
     with pytest.raises(UserError, match="--sort start is for --by kernel"):
         command.run(parser.parse_args([str(tmp_path / "x.json"), "--sort", "start"]))
+
+
+@pytest.mark.parametrize(
+    ("target", "shown"),
+    [
+        ('{"kind":"cuda","tag":"","keys":["cuda","gpu"],"arch":"sm_80"}', "cuda sm_80"),
+        ('{"kind":"llvm","mcpu":"znver4"}', "llvm znver4"),
+        ('{"kind":"c","host":{"kind":"c"}}', "c"),
+        ("cuda -arch=sm_90", "cuda -arch=sm_90"),
+        ('{"arch":"sm_80"}', '{"arch":"sm_80"}'),
+        ("[1]", "[1]"),
+        ("", ""),
+    ],
+)
+def test_a_target_is_shown_by_what_tells_it_apart(target: str, shown: str) -> None:
+    assert short_target(target) == shown

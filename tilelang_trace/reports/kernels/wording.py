@@ -16,7 +16,7 @@ NUMBERS = ("#", "ms", "%", "not in passes ms", "passes")
 """Columns of numbers; `#` is the compile's place by begin."""
 
 NONE = (
-    "no compile: there is no compile slice, and no PassContext that bears a kernel's name "
+    "no compile: there is no compile slice, and no PassContext in which a pass ran "
     "(--by pass shows the passes)"
 )
 
@@ -89,7 +89,7 @@ def text_columns(report: KernelReport, show: Show) -> list[Column]:
         Column("kernel", tuple(f"{'  ' * c.nested}{show(c.kernel)}" for c in shown)),
         Column("result", tuple(result(c, show) for c in shown)),
         Column("configuration", tuple(show(text) if (text := config(c)) else "" for c in shown)),
-        Column("target", tuple(visible(c.target) if c.target else "" for c in shown)),
+        Column("target", tuple(visible(short_target(c.target)) for c in shown)),
         Column("cache", tuple(visible(c.cache) if c.cache else "" for c in shown)),
     ]
     if len({c.thread for c in report.all.compiles}) > 1:
@@ -136,3 +136,15 @@ def closing_rows(report: KernelReport) -> Iterator[ClosingRow]:
     outside = str(found.outside_passes) if found.outside_passes else ""
     yield row("(outside of compiles)", found.outside_ns, outside)
     yield row("(total)", found.total_ns)
+
+
+def short_target(target: str) -> str:
+    """A target as TVM writes it (JSON), by what tells targets apart: `cuda sm_80`."""
+    try:
+        options = json.loads(target)
+    except ValueError:
+        return target
+    if not isinstance(options, dict) or not isinstance(options.get("kind"), str):
+        return target
+    details = (options.get(name) for name in ("arch", "mcpu"))
+    return " ".join([options["kind"], *(text for text in details if isinstance(text, str))])
