@@ -54,12 +54,12 @@ def kernels(trace: Trace) -> Mapping[int, str]:
     found = {row: label for row, label in named.items() if may_bear[row]}
     for row in np.flatnonzero(trace.is_kind(COMPILE)).tolist():
         found.setdefault(row, trace.name(row))
-    passes = np.flatnonzero(trace.is_kind(PASS))
-    contexts, first = np.unique(_context_of(trace)[passes], return_index=True)
-    first_pass = dict(zip(contexts.tolist(), passes[first].tolist()))
-    for row in compiles(trace).tolist():
-        if row in first_pass:
-            found.setdefault(row, trace.name(first_pass[row]))
+    nameless = [row for row in compiles(trace).tolist() if row not in found]
+    if nameless:
+        passes = np.flatnonzero(trace.is_kind(PASS))
+        contexts, first = np.unique(_context_of(trace)[passes], return_index=True)
+        first_pass = dict(zip(contexts.tolist(), passes[first].tolist()))
+        found.update((row, trace.name(first_pass[row])) for row in nameless)
     return found
 
 

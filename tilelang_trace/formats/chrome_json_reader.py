@@ -264,8 +264,8 @@ def _arguments(event: dict[str, Json]) -> dict[str, Json]:
 
 def _innermost(spans: list[tuple[int, int, int]], time: int) -> int | None:
     """The row of the innermost of these (begin, -end, row), sorted, around a time."""
-    found = None
-    for begin, end, row in spans[: bisect_right(spans, (time, 0, 0))]:
-        if begin <= time < -end:
-            found = row
-    return found
+    for index in reversed(range(bisect_right(spans, (time, 0, 0)))):
+        _, minus_end, row = spans[index]
+        if time < -minus_end:
+            return row
+    return None

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import gzip
 import os
-import tempfile
+import threading
+import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -161,18 +162,14 @@ def write_whole(path: str | os.PathLike[str], pieces: Iterable[bytes]) -> None:
 
 
 def _write_and_rename(target: Path, pieces: Iterable[bytes]) -> None:
-    descriptor, temporary = tempfile.mkstemp(".part", ".tilelang-trace-", target.parent)
+    # Not by `tempfile`, whose files only their owner may read: to give them the usual mode, the
+    # umask would have to be changed for a moment, under all threads of somebody's program.
+    unique = f"{os.getpid()}-{threading.get_ident()}-{time.monotonic_ns()}"
+    temporary = target.parent / f".tilelang-trace-{unique}.part"
     try:
-        with open(descriptor, "wb") as stream:
+        with open(temporary, "xb") as stream:
             stream.writelines(pieces)
-        os.chmod(temporary, 0o666 & ~_umask())
         os.replace(temporary, target)
     except BaseException:
-        os.unlink(temporary)
+        temporary.unlink(missing_ok=True)
         raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

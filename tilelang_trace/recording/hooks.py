@@ -96,9 +96,6 @@ if hasattr(os, "register_at_fork"):
 class _Callbacks(TvmPassInstrument):
     """Our instrument, one a process: it hands TVM's callbacks on to what is being recorded."""
 
-    def __init__(self) -> None:
-        super().__init__()
-
     def run_before_pass(self, mod: Any, info: Any) -> None:
         for recording in _active:
             recording.before_pass(mod, info)

@@ -8,7 +8,7 @@ from typing import Any
 
 from tilelang_trace.formats.packets import CLOCK_MONOTONIC, PacketSequence, track_packet
 from tilelang_trace.recording.ir_facts import COST, Facts, IrWatch, Look
-from tilelang_trace.recording.sink import Entry, OpenPass, ThreadSink
+from tilelang_trace.recording.sink import Entry, OpenPass, ThreadSink, is_pass
 
 COUNTER_NAME = "IR lines"
 
@@ -38,10 +38,7 @@ class IrSink(ThreadSink):
 
     def after_pass(self, mod: Any, info: Any) -> None:
         now = monotonic_ns()
-
-        def matches(entry: Entry) -> bool:
-            return type(entry) is OpenPass and bool(info.same_as(entry.info))
-
+        matches = is_pass(info)
         ended = next(filter(matches, reversed(self.stack)), None)
         if not isinstance(ended, OpenPass):
             self.strays += 1

@@ -86,6 +86,16 @@ class OpenSlice:
 Entry: TypeAlias = OpenPass | OpenContext | OpenSlice
 
 
+def is_pass(info: Any) -> Callable[[Entry], bool]:
+    """Whether an entry is the pass with this PassInfo."""
+    return lambda entry: type(entry) is OpenPass and bool(info.same_as(entry.info))
+
+
+def _is_context(context: Any) -> Callable[[Entry], bool]:
+    """Whether an entry is this PassContext."""
+    return lambda entry: type(entry) is OpenContext and bool(entry.context.same_as(context))
+
+
 class ThreadSink:
     """The open slices of a thread, of all kinds, in one stack."""
 
@@ -168,9 +178,7 @@ class ThreadSink:
             self.context.passes.pop()
             self._propagating = False
             self._append(self._packets.stamped(now, END))
-        elif not self._end(
-            lambda entry: type(entry) is OpenPass and bool(info.same_as(entry.info)), now, None
-        ):
+        elif not self._end(is_pass(info), now, None):
             self.strays += 1
             self._append(metadata_packet(1, now, f"{UNSEEN}.{self._track}", self.strays))
 
@@ -188,19 +196,13 @@ class ThreadSink:
 
     def exit_context(self, context: Any, error: BaseException | None) -> None:
         """A PassContext is exited, well or by an exception; what is open in it is given up."""
-        if not self._end(
-            lambda entry: type(entry) is OpenContext and bool(entry.context.same_as(context)),
-            monotonic_ns(),
-            error,
-        ):
+        if not self._end(_is_context(context), monotonic_ns(), error):
             # It was entered before the recording began: what surrounds the thread now is not known.
             self.default_known = False
 
     def detach(self, context: Any) -> None:
         """Nothing more comes from a PassContext that goes on. No failure, but no proper end."""
-        entry, inside = pairing.close(
-            self.stack, lambda e: type(e) is OpenContext and bool(e.context.same_as(context))
-        )
+        entry, inside = pairing.close(self.stack, _is_context(context))
         if entry is not None:
             self._propagating = True
             self._give_up([entry, *inside], monotonic_ns(), _DETACHED)

@@ -6,7 +6,9 @@ Names are whole: only characters that would act on a terminal are escaped (a new
 from __future__ import annotations
 
 import csv
+from collections.abc import Iterable, Sequence
 from io import StringIO
+from typing import Any
 
 from tilelang_trace.reports.report import Report
 from tilelang_trace.reports.text import harmless
@@ -26,10 +28,19 @@ COLUMNS = (
 
 def render(report: Report) -> str:
     """The table of passes; the time between passes and what was left out have no row."""
+    return csv_text(
+        COLUMNS,
+        (
+            [harmless(entry.name), *(getattr(entry, column) for column in COLUMNS[1:])]
+            for entry in report.passes
+        ),
+    )
+
+
+def csv_text(columns: Sequence[str], rows: Iterable[Iterable[Any]]) -> str:
+    """A line with the names of the columns, and one for each row."""
     stream = StringIO()
     writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for entry in report.passes:
-        values = [getattr(entry, column) for column in COLUMNS[1:]]
-        writer.writerow([harmless(entry.name), *values])
+    writer.writerow(columns)
+    writer.writerows(rows)
     return stream.getvalue()

@@ -6,11 +6,10 @@ JSON object.
 
 from __future__ import annotations
 
-import csv
 import json
-from io import StringIO
 
 from tilelang_trace.analysis.kernels import Compile
+from tilelang_trace.reports.as_csv import csv_text
 from tilelang_trace.reports.kernels.report import KernelReport
 from tilelang_trace.reports.text import harmless
 
@@ -34,12 +33,9 @@ COLUMNS = (
 
 def render(report: KernelReport) -> str:
     """The table of compiles; the time outside of them and what was left out have no row."""
-    stream = StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for compile_ in report.shown:
-        writer.writerow(_cell(compile_, column) for column in COLUMNS)
-    return stream.getvalue()
+    return csv_text(
+        COLUMNS, ([_cell(compile_, column) for column in COLUMNS] for compile_ in report.shown)
+    )
 
 
 def _cell(compile_: Compile, column: str) -> str:
