@@ -243,13 +243,15 @@ class TestAContextLeftOpenByAnException:
             "context 0 incomplete",
             "  build incomplete",
             "    Ok",
-            "    Leaky incomplete",
-            "      context 1 failed",
+            "    Leaky failed",
+            "      context 1 incomplete",
             "after",
         ]
-        errors = [trace.arguments.of(row)["error"] for row in (0, 1, 3, 4)]
-        assert "context_stack" in errors[0]["message"]
-        assert [error["message"] for error in errors[1:]] == ["the real reason"] * 3
+        left, build, leaky, leaked = (trace.arguments.of(row)["error"] for row in (0, 1, 3, 4))
+        assert "context_stack" in left["message"]
+        assert left["message"].endswith("(first cause: ValueError: the real reason)")
+        assert [error["message"] for error in (build, leaky)] == ["the real reason"] * 2
+        assert leaked["cause"] == "mismatch"
 
     def test_an_instrument_whose_exit_is_never_called_still_has_its_file(
         self, tvm: Any, make_pass: Make, module: Any, tmp_path: Path, on_a_thread: Any
@@ -267,11 +269,14 @@ class TestAContextLeftOpenByAnException:
         instrument.write()
         trace = tilelang_trace.read(tmp_path / "x.pftrace")
         assert tree(trace) == [
-            "context 0 open",
-            "  build open",
+            "context 0 incomplete",
+            "  build incomplete",
             "    Ok",
-            "    Leaky open",
+            "    Leaky failed",
         ]
+        error = trace.arguments.of(0)["error"]
+        assert "context_stack" in error["message"]
+        assert error["message"].endswith("(first cause: ValueError: the real reason)")
 
 
 def test_one_instrument_on_two_threads(
