@@ -26,35 +26,40 @@ class Told(NamedTuple):
 
     type: str
     text: str
+    id: int
+    """`id` of the exception object."""
 
 
-def tell(error: BaseException, before: int = 0) -> tuple[Told, ...]:
-    """An exception and, behind it, what it came from: the last is the first cause.
-
-    `before` is the `id` of an exception that was being handled when the compile began: that one is
-    no cause of anything in it (a compile that is tried again with other options, for example).
-    """
+def tell(error: BaseException) -> list[Told]:
+    """An exception and, behind it, what it came from: the last is the first cause."""
     chain: list[Told] = []
-    seen = {before}
+    seen: set[int] = set()
     following: BaseException | None = error
     while following is not None and id(following) not in seen:
         seen.add(id(following))
         for one in ffi_errors.told_of(following) or [_tell_one(following)]:
-            if one not in chain[-1:]:
+            if not chain or one[:2] != chain[-1][:2]:
                 chain.append(one)
         hidden = following.__suppress_context__
         following = following.__cause__ or (None if hidden else following.__context__)
-    return tuple(chain)
+    return chain
 
 
 def describe(error: BaseException, before: int = 0) -> dict[str, Json]:
-    """The `error` argument of the slice that failed with this exception (`before`: see `tell`)."""
-    chain = tell(error, before)
-    final = chain[0]
-    return error_argument(final.type, _cause(error, chain), final.text, chain[1:])
+    """The `error` argument of the slice that failed with this exception.
+
+    `before` is the `id` of an exception that was being handled when the compile began: that one is
+    no cause of anything in it (of a compile that is tried again with other options, for example).
+    """
+    chain = tell(error)
+    earlier = next((index for index, one in enumerate(chain) if one.id == before), len(chain))
+    final, *causes = chain[: max(earlier, 1)]
+    return error_argument(
+        final.type, _cause(error, [final, *causes]), final.text, [one[:2] for one in causes]
+    )
 
 
-def _cause(error: BaseException, chain: tuple[Told, ...]) -> str:
+def _cause(error: BaseException, chain: list[Told]) -> str:
     if any(one.type == KeyboardInterrupt.__name__ for one in chain):
         return "interrupt"
     return INSTRUMENT if _is_of_an_instrument(error) else "exception"
@@ -75,12 +80,13 @@ def _is_of_an_instrument(error: BaseException) -> bool:
 def _tell_one(error: BaseException) -> Told:
     text = _text(error)
     notes = getattr(error, "__notes__", ())
-    return Told(type(error).__name__, "\n".join([text, *map(str, notes)]))
+    return Told(type(error).__name__, "\n".join([text, *map(str, notes)]), id(error))
 
 
 def _text(error: BaseException) -> str:
     try:
-        return str(error)
+        across = ffi_errors.text_across(error)
+        return str(error) if across is None else across
     except Exception as second:
         # Somebody's __str__ raises: the exception itself is still worth telling.
         return f"(the text of this {type(error).__name__} can't be had: {type(second).__name__})"

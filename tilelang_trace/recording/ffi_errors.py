@@ -65,20 +65,25 @@ def told_of(error: BaseException) -> Any:
     """What `tell` made of the exception that this one was before it was translated; None if it was
     not, or that is not known any more.
     """
-    is_known = _is_translated(error) and _thread.text is not None and _text(error) == _thread.text
-    return _thread.told if is_known else None
+    text = text_across(error)
+    return _thread.told if text is not None and text == _thread.text else None
+
+
+def text_across(error: BaseException) -> str | None:
+    """The text that crossed the FFI; None if this exception was not translated. Its own text may be
+    another: that of a KeyError has quotes around it, once more each time.
+    """
+    crossed = getattr(error, "__tvm_ffi_error__", None)
+    return None if crossed is None else str(crossed.message)
 
 
 def take_stray(error: BaseException) -> BaseException | None:
-    """The stray that this exception is the translation of, once."""
-    if _thread.stray is None or not _is_translated(error):
+    """The stray that this exception is the translation of, once, without its traceback."""
+    stray = _thread.stray
+    if stray is None or text_across(error) != _text(stray):
         return None
-    stray, _thread.stray = _thread.stray, None
-    return stray if _text(stray) == _text(error) else None
-
-
-def _is_translated(error: BaseException) -> bool:
-    return hasattr(error, "__tvm_ffi_error__")
+    _thread.stray = None
+    return stray.with_traceback(None)
 
 
 def _keep(
@@ -87,7 +92,7 @@ def _keep(
     is_stray: Callable[[TracebackType], bool],
 ) -> None:
     error = _raised_with(trace)
-    if error is None or _is_translated(error):
+    if error is None or text_across(error) is not None:
         return  # on its way through one more Python function: what it was first counts
     _thread.told, _thread.text = tell(error), _text(error)
     _thread.stray = error if is_stray(trace) else None

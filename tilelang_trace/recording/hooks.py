@@ -291,7 +291,7 @@ class _Wrapping:
                 return result
             # A signal handler raised it in a callback of ours, where without us there is nothing
             # that it could strike: it would have come out here, with no translation in between.
-            raise stray.with_traceback(None)
+            raise stray
 
         return __call__
 
