@@ -41,6 +41,11 @@ UNSEEN = "tilelang_trace.unseen"
 there whose begin was not seen, because recording began in the middle of them.
 """
 
+IDENT = "tilelang_trace.ident"
+"""Name of the JSON value in a journal, a dot and a thread's id behind it: `threading.get_ident` of
+the thread, by which faulthandler names it.
+"""
+
 
 class OpenPass:
     """A pass that runs."""
@@ -129,15 +134,16 @@ class ThreadSink:
         """After-callbacks of passes whose begin was not seen."""
         self._propagating = False
         """Whether the last thing that happened was that an exception ended a slice."""
-        thread = threading.current_thread()
+        thread, tid = threading.current_thread(), threading.get_native_id()
         append(
             track_packet(
                 sequence_id,
                 track,
                 parent=process_track,
-                thread=(pid, threading.get_native_id(), thread.name),
+                thread=(pid, tid, thread.name),
             )
         )
+        append(metadata_packet(1, monotonic_ns(), f"{IDENT}.{tid}", threading.get_ident()))
         append(packets.first())
 
     # ------------------------------------------------------------------------------- passes
