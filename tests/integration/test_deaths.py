@@ -172,16 +172,26 @@ for number in range(9000):
     total = tirx.Add(total, tirx.FloorMod(x, tirx.IntImm("int32", number + 2)))
 main = tirx.PrimFunc([x], tirx.Evaluate(total)).with_attr("global_symbol", "main")
 passes = tvm.transform.Sequential([shrink, tirx.transform.StmtSimplify()], name="lower")
-BLOCK
+
+def lower():
     with tvm.transform.PassContext():
         passes(tvm.IRModule({"main": main}))
+
+BLOCK
+    {call}
 """
+CALLS = {
+    "main thread": "lower()",
+    "thread": "threading.stack_size(8 << 20); thread = threading.Thread(target=lower); "
+    "thread.start(); thread.join()",
+}
 
 
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 @pytest.mark.parametrize("way", WAYS)
-def test_a_real_stack_overflow_in_a_pass(die: Die, way: str) -> None:
+def test_a_real_stack_overflow_in_a_pass(die: Die, way: str, call: str) -> None:
     pytest.importorskip("tvm.tirx", reason="a TVM without tirx")
-    trace, done = die(way, OVERFLOW)
+    trace, done = die(way, OVERFLOW.replace("{call}", call))
     assert done.returncode == (139 if way == "run" else -signal.SIGSEGV)
     ours = [line for line in done.stderr.splitlines() if not line.startswith("tilelang-trace: ")]
     assert ours == [], "without a recording it dies without a word"
@@ -192,7 +202,7 @@ def test_a_real_stack_overflow_in_a_pass(die: Die, way: str) -> None:
         "    tirx.StmtSimplify failed",
     ]
     detail = errors(trace)["tirx.StmtSimplify"]["detail"]
-    assert re.search(r'script\.py", line \d+ in <module>', detail)
+    assert re.search(r'script\.py", line \d+ in lower', detail)
 
 
 @pytest.mark.parametrize("how", [CRASH, "os.abort()"])
