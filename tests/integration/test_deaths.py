@@ -435,7 +435,7 @@ def test_where_a_process_is_can_be_asked_from_outside(
     with hanging(tmp_path) as (process, pid):
         (journal,) = (tmp_path / "x.pftrace.journal").glob("*.pftrace")
         assert crash_stack.read(journal) == ""
-        assert not crash_stack.request(journal, os.getpid()), "no handler: it would die of it"
+        assert not crash_stack.request(journal, process.pid), "no handler: it would die of it"
         assert crash_stack.request(journal, pid)
         deadline = time.monotonic() + 10
         while "<module>" not in crash_stack.read(journal):
