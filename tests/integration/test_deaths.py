@@ -178,6 +178,7 @@ def lower():
         passes(tvm.IRModule({"main": main}))
 
 BLOCK
+    compile_it("before")
     {call}
 """
 CALLS = {
@@ -196,7 +197,9 @@ def test_a_real_stack_overflow_in_a_pass(die: Die, way: str, call: str) -> None:
     ours = [line for line in done.stderr.splitlines() if not line.startswith("tilelang-trace: ")]
     assert ours == [], "without a recording it dies without a word"
     assert tree(trace) == [
-        "context 0 incomplete",
+        "context 0",
+        "  before",
+        "context 1 incomplete",
         "  lower incomplete",
         "    Shrink",
         "    tirx.StmtSimplify failed",
