@@ -23,7 +23,6 @@ from tilelang_trace.recording.death import ProcessEnd
 from tilelang_trace.recording.finish import Finished, finish_or_say
 from tilelang_trace.recording.folder import JournalFolder
 from tilelang_trace.recording.options import IR_VARIABLE, Ir, Keep
-from tilelang_trace.recording.say import say
 
 _OF_THE_TERMINAL = (signal.SIGINT, signal.SIGQUIT)
 """Ctrl-C and Ctrl-\\: the terminal sends them to the script too."""
@@ -64,7 +63,6 @@ def run(
         end = _end_of(child.pid, code, process_name, kills)
         done = finish_or_say(journals, end, keep=keep)
     except KeyboardInterrupt:
-        say(f"stopped before the trace was written; what was recorded is in {journals.path}")
         return None, 128 + signal.SIGINT
     if done is not None:
         journals.remove()
