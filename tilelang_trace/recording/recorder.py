@@ -20,7 +20,7 @@ from tilelang_trace.formats.packets import (
     metadata_packet,
     track_packet,
 )
-from tilelang_trace.recording import facts, folder
+from tilelang_trace.recording import crash_stack, facts, folder
 from tilelang_trace.recording.ir_facts import MODES, OFF, IrWatch, check_mode
 from tilelang_trace.recording.ir_sink import IrSink, LinesCounter
 from tilelang_trace.recording.journal import Journal
@@ -229,6 +229,7 @@ class Recording:
                     self._journal = self._open_journal()
                 journal, self._journal = self._journal, None
             if journal is not None:
+                crash_stack.disarm(journal.path)
                 journal.close(metadata_packet(1, now, folder.END, end))
         except OSError as error:
             if how != "trouble":  # else it has been said already
@@ -248,6 +249,8 @@ class Recording:
         with self._lock:
             if self._journal is None:
                 self._journal = self._open_journal()
+                crash_stack.arm(self._journal.path)
+            crash_stack.arm_thread()
             journal = self._journal
             number = next(self._numbers) + 2
             track = _uuid(self._pid, number)

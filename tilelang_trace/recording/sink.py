@@ -46,6 +46,11 @@ UNSEEN = "tilelang_trace.unseen"
 there whose begin was not seen, because recording began in the middle of them.
 """
 
+IDENT = "tilelang_trace.ident"
+"""Name of the JSON value in a journal, a dot and a thread's id behind it: `threading.get_ident` of
+the thread, by which faulthandler names it.
+"""
+
 
 class OpenPass:
     """A pass that runs."""
@@ -136,15 +141,16 @@ class ThreadSink:
         """
         self._handled = 0
         """`id` of the exception that was being handled when the outermost open slice began."""
-        thread = threading.current_thread()
+        thread, tid = threading.current_thread(), threading.get_native_id()
         self._append(
             track_packet(
                 sequence_id,
                 track,
                 parent=process_track,
-                thread=(pid, threading.get_native_id(), thread.name),
+                thread=(pid, tid, thread.name),
             )
         )
+        self._append(metadata_packet(1, monotonic_ns(), f"{IDENT}.{tid}", threading.get_ident()))
         self._start_packets()
 
     # ------------------------------------------------------------------------------- passes
