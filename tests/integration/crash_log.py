@@ -146,8 +146,8 @@ def check(
     """Whether the slices of a thread are what it did, and at most one step more.
 
     `innermost` are the statuses that the innermost slice may have that was running at the end:
-    `failed` where the process died, `incomplete` where only its recording ended. If it was `interrupted`,
-    an exception came from anywhere, and ended what was running.
+    `failed` where the process died, `incomplete` where only its recording ended. If it was
+    `interrupted`, an exception came from anywhere, and ended what was running.
     """
     assert len(told.rows) <= len(found) <= len(told.rows) + 1
     for truth, row in zip(told.rows, found):

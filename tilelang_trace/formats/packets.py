@@ -42,6 +42,7 @@ from tilelang_trace.formats.wire import (
     varint,
 )
 from tilelang_trace.trace.arguments import FAILED, INCOMPLETE
+from tilelang_trace.trace.json_values import storable
 
 if TYPE_CHECKING:
     from tilelang_trace.trace.json_values import Json
@@ -143,7 +144,11 @@ def clock_packet(sequence_id: int, clocks: Mapping[int, int]) -> bytes:
 
 def metadata_packet(sequence_id: int, timestamp: int, name: str, value: Json) -> bytes:
     """A JSON value under a name, as ChromeMetadata: Perfetto keeps it and draws nothing."""
-    entry = field_text(1, name) + field_bytes(5, orjson.dumps(value))
+    try:
+        text = orjson.dumps(value)
+    except TypeError:  # a command line, for one, may be anything
+        text = orjson.dumps(storable(value))
+    entry = field_text(1, name) + field_bytes(5, text)
     return packet(
         field_varint(8, timestamp)
         + field_varint(10, sequence_id)

@@ -64,8 +64,12 @@ def field_bytes(number: int, value: bytes) -> bytes:
 
 
 def field_text(number: int, value: str) -> bytes:
-    """A text field."""
-    return field_bytes(number, value.encode())
+    """A text field. What can't be UTF-8 in it becomes a question mark."""
+    try:
+        data = value.encode()
+    except UnicodeEncodeError:
+        data = value.encode(errors="replace")
+    return field_bytes(number, data)
 
 
 def field_double(number: int, value: float) -> bytes:

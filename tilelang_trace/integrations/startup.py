@@ -123,6 +123,7 @@ def _write(tree: Tree, is_first: bool) -> None:
     others_run = journals.is_written()
     if others_run and not is_first:
         return
+    journals.told_of_trouble = any(recording.is_troubled for recording in _recordings)
     done = write_or_say(journals, keep_journals=True)
     if done is None:
         return
@@ -135,7 +136,9 @@ def _write(tree: Tree, is_first: bool) -> None:
 
 def _say(error: Exception) -> None:
     # This is somebody's program: whatever is wrong here must not keep it from running.
-    print(f"tilelang-trace: nothing is recorded: {type(error).__name__}: {error}", file=sys.stderr)
+    from tilelang_trace.recording.say import say
+
+    say(f"nothing is recorded: {type(error).__name__}: {error}")
 
 
 try:

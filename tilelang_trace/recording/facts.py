@@ -66,7 +66,7 @@ def metadata(tool_version: str) -> dict[str, Json]:
         "start": clocks(),
         "versions": versions(),
         "host": {
-            "platform": platform.platform(),
+            "platform": _platform(),
             "machine": platform.machine(),
             "processors": os.cpu_count(),
         },
@@ -90,6 +90,13 @@ def of_context(context: Any) -> dict[str, Json]:
 
 def _plain(value: Any) -> Json:
     return value if isinstance(value, (bool, int, float)) else str(value)
+
+
+def _platform() -> str:
+    try:
+        return platform.platform()
+    except OSError:  # it reads files, and this process may have too many open
+        return sys.platform
 
 
 def _working_directory() -> str:

@@ -101,8 +101,10 @@ def write_or_say(
     """
     done = finish_or_say(journals, keep=keep, raised=raised, if_empty=if_empty, about=about)
     if done is None:
+        if not keep_journals:
+            journals.release()
         return None
-    if if_empty and not _compiled_something(done.trace):
+    if if_empty and not journals.told_of_trouble and not _compiled_something(done.trace):
         say(f"{journals.output}: no pass ran while this was recorded")
     elif done.unmatched is not None and keep is not None:
         say(no_match(keep.selection.only, done.unmatched))
@@ -134,16 +136,23 @@ def finish_or_say(
             about=about,
         )
     except UserError as error:
-        say(f"{error}; what was recorded is in {journals.path}")
+        _tell(journals, f"{error}; what was recorded is in {journals.path}")
     except Exception as error:
-        say(
+        _tell(
+            journals,
             f"{journals.output}: the trace could not be written, what was recorded is in "
-            f"{journals.path} ({type(error).__name__}: {error})"
+            f"{journals.path} ({type(error).__name__}: {error})",
         )
     except KeyboardInterrupt:
         say(f"stopped before the trace was written; what was recorded is in {journals.path}")
         raise
     return None
+
+
+def _tell(journals: JournalFolder, trouble: str) -> None:
+    if not journals.told_of_trouble:
+        journals.told_of_trouble = True
+        say(trouble)
 
 
 def _compiled_something(trace: Trace) -> bool:

@@ -33,6 +33,10 @@ class JournalFolder:
 
     def __init__(self, output: Path, tree: Tree | None = None) -> None:
         output = Path(os.path.abspath(output))
+        self.told_of_trouble = False
+        """Whether the person has been told that what was recorded here is not whole, or can't be
+        written: once is enough.
+        """
         self._lock: int | None = None
         while True:
             if tree is not None and (known := folder_of(tree)):
@@ -83,14 +87,16 @@ def _make(path: Path, tree: Tree | None) -> int | None:
     """
     new = path.with_name(f"{path.name}.{os.getpid()}-{threading.get_ident()}")
     new.mkdir()
-    lock = os.open(new / _LOCK, os.O_RDWR | os.O_CREAT, 0o666)
+    lock = None
     try:
+        lock = os.open(new / _LOCK, os.O_RDWR | os.O_CREAT, 0o666)
         fcntl.flock(lock, fcntl.LOCK_EX)
         if tree is not None:
             (new / FIRST_FILE).write_text(tree.identity, encoding="utf-8")
         new.rename(path)
     except OSError:
-        os.close(lock)
+        if lock is not None:
+            os.close(lock)
         shutil.rmtree(new, ignore_errors=True)
         if path.exists():
             return None

@@ -101,8 +101,8 @@ class TraceInstrument(TvmPassInstrument):
         if self._journals is not None and os.getpid() == self._pid:
             with self._lock:
                 begun = time.monotonic_ns()
-                write_or_say(self._journals, keep_journals=True)
-                self._unwritten = False
+                self._note_trouble()
+                self._unwritten = write_or_say(self._journals, keep_journals=True) is None
                 self._writing_ns = time.monotonic_ns() - begun
 
     def enter_pass_ctx(self) -> None:
@@ -166,6 +166,11 @@ class TraceInstrument(TvmPassInstrument):
         if os.getpid() != self._pid:
             return
         if self._unwritten:
+            self._note_trouble()
             write_or_say(self._journals)
         else:
             self._journals.remove()
+
+    def _note_trouble(self) -> None:
+        if self._recording is not None and self._journals is not None:
+            self._journals.told_of_trouble |= self._recording.is_troubled

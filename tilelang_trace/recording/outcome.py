@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 from tilelang_trace.analysis.hidden import hidden_passes
 from tilelang_trace.analysis.selection.choose import no_match
@@ -26,7 +27,7 @@ def told(done: Finished, keep: Keep, *, relative: bool) -> Iterator[str]:
     if not done.files:
         yield f"nothing written, for nothing failed (--keep-on-failure): {outcome(done.trace)}"
         return
-    names = [os.path.relpath(f.path) if relative else str(f.path) for f in done.files]
+    names = [_relative(f.path) if relative else str(f.path) for f in done.files]
     if len(names) > _MANY:
         yield f"wrote {len(names)} files, {names[0]} to {names[-1]}: {outcome(done.trace)}"
         for name, file in zip(names, done.files):
@@ -36,6 +37,13 @@ def told(done: Finished, keep: Keep, *, relative: bool) -> Iterator[str]:
         for name, file in zip(names, done.files):
             yield f"wrote {name}: {outcome(file.trace)}"
     yield "to see it, drag the file into https://ui.perfetto.dev"
+
+
+def _relative(path: Path) -> str:
+    try:
+        return os.path.relpath(path)
+    except OSError:  # the script has deleted the folder that we are in
+        return str(path)
 
 
 def outcome(trace: Trace) -> str:

@@ -99,6 +99,7 @@ class record:  # noqa: N801 - used like a function: `with record(...):`
         environment.withdraw(str(self._journals.path))
         if os.getpid() != self._pid:  # a forked child has added its journal, the parent writes
             return
+        self._journals.told_of_trouble = self._recording.is_troubled
         done = write_or_say(self._journals, keep=self._keep, raised=error is not None)
         if done is not None:
             self.paths = tuple(file.path for file in done.files)

@@ -78,6 +78,8 @@ class Recording:
         self._is_forked = False
         self.stopped = False
         """Whether recording came to an end, by `close` or by trouble."""
+        self.is_troubled = False
+        """Whether it was trouble, which the person has been told of."""
         _recordings.add(self)
 
     def sink(self) -> ThreadSink:
@@ -200,7 +202,12 @@ class Recording:
             if not self._journals.exists():
                 return  # the parent has ended the recording, this process outlives it
             say(f"recording stopped: {type(error).__name__}: {error}")
-            self._end("trouble", str(error))
+            self.is_troubled = True
+            try:
+                self._end("trouble", str(error))
+            except Exception as again:  # no memory, no frames: the journal stays as it is
+                if comes_from_a_signal(again):
+                    raise
 
     def close(self, *, if_empty: bool = True) -> None:
         """End the recording well. If nothing ran, that is worth a journal too, or not."""

@@ -7,6 +7,7 @@ from contextlib import suppress
 
 
 def say(message: str) -> None:
-    """Print one line on stderr. A closed stderr is no reason to fail a compile."""
+    """Print one line on stderr, if there is one. A closed one is no reason to fail a compile."""
     with suppress(OSError, ValueError, AttributeError):
-        print(f"tilelang-trace: {message}", file=sys.stderr, flush=True)
+        if sys.stderr is not None:  # else `print` takes stdout
+            print(f"tilelang-trace: {message}", file=sys.stderr, flush=True)

@@ -22,7 +22,7 @@ def enable(path: str | os.PathLike[str]) -> Path:
     ends and is written. Raises UserError when no format has the name's ending.
     """
     global _running
-    asked = Path(os.path.abspath(path))
+    asked = Path(_absolute(path))
     with _lock:
         if _running is not None and _running[0] == asked:
             return _running[1].path
@@ -39,6 +39,13 @@ def disable() -> Path | None:
     """
     with _lock:
         return _end()
+
+
+def _absolute(path: str | os.PathLike[str]) -> str:
+    try:
+        return os.path.abspath(path)
+    except OSError:  # the working directory was deleted: `record` says what comes of that
+        return os.fspath(path)
 
 
 def _end() -> Path | None:
