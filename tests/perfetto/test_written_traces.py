@@ -7,11 +7,13 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.perfetto.engine import Engine
+from tests.torn_journals import torn
 from tests.traces import (
     ERROR,
     ODD_ARGUMENTS,
@@ -30,6 +32,8 @@ from tests.traces import (
     with_start,
 )
 from tilelang_trace.formats import files
+from tilelang_trace.formats.packets import PacketSequence, track_packet
+from tilelang_trace.recording.journal import Journal
 from tilelang_trace.trace.build import TraceBuilder
 from tilelang_trace.trace.model import CounterTrack, Trace
 
@@ -532,3 +536,23 @@ def test_a_protobuf_file_that_was_cut_or_padded_still_loads(
     perfetto_engine.load(data + bytes(10_000))
     assert perfetto_engine.scalar("select count(*) from slice") == everything
     assert perfetto_engine.problems() == []
+
+
+def test_a_journal_with_half_a_packet_loads_without_it(
+    perfetto_engine: Engine, tmp_path: Path
+) -> None:
+    """A process can die at any byte of the last packet; v52 refuses a packet with zeros in it."""
+    journal = Journal(tmp_path)
+    sequence = PacketSequence(2, 7)
+    journal.append(track_packet(2, 7, thread=(1, 1, "main")))
+    journal.append(sequence.first())
+    journal.append(sequence.begin(10, "whole", "pass", {"sequence": 1}))
+    last = sequence.begin(20, "a new name", "pass", {"sequence": 300, "phase": "lower"})
+    states = list(torn(journal, last))
+    found = []
+    for data in (*states[:-1:3], states[-1]):
+        perfetto_engine.load(data[:4096])
+        assert perfetto_engine.problems() == [], len(found)
+        found.append(perfetto_engine.scalar("select group_concat(name, '+') from slice"))
+    assert set(found[:-1]) == {"whole"}
+    assert found[-1] == "whole+a new name"

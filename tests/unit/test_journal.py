@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tilelang_trace.formats.packets import PacketSequence, track_packet
+from tests.torn_journals import torn
+from tests.traces import said
+from tilelang_trace.formats.packets import PacketSequence, metadata_packet, track_packet
 from tilelang_trace.formats.pftrace_reader import read
 from tilelang_trace.recording.journal import BLOCK_BYTES, Journal, is_alive
 
@@ -49,6 +51,91 @@ def test_packets_lie_across_blocks(tmp_path: Path) -> None:
     trace = read(data).build()
     assert trace.slices.begin.tolist() == list(range(10, 80_010, 2))
     assert not trace.findings
+
+
+class TestAPacketThatIsHalfThere:
+    """Every reader takes the journal for what it was before, until the packet is whole."""
+
+    SEQUENCE = PacketSequence(3, 8)
+    PACKETS = {
+        "a begin with new names": SEQUENCE.begin(
+            300, "a new name " + "x" * 300, "pass", {"sequence": 300, "phase": "lower " * 30}
+        ),
+        "the same again": SEQUENCE.begin(
+            400, "a new name " + "x" * 300, "pass", {"sequence": 301, "phase": "lower " * 30}
+        ),
+        "an end": PacketSequence(2, 7).end(10_000),
+        "metadata": metadata_packet(1, 5, "tilelang_trace.journal_end", {"how": "closed"}),
+    }
+
+    @pytest.mark.parametrize("name", PACKETS)
+    @pytest.mark.parametrize("head_last", [False, True])
+    def test_the_trace_is_that_without_it_or_that_with_it(
+        self, tmp_path: Path, name: str, head_last: bool
+    ) -> None:
+        journal = Journal(tmp_path)
+        write_passes(journal, 5)
+        journal.append(PacketSequence(2, 7).begin(25, "open", "pass", {}))
+        journal.append(track_packet(3, 8, thread=(1, 2, "worker")))
+        journal.append(PacketSequence(3, 8).first())
+        without, *half, whole = (
+            said(read(data[:4096]).build())
+            for data in torn(journal, self.PACKETS[name], head_last=head_last)
+        )
+        if name != "metadata":
+            assert whole != without
+        assert len(half) > 1
+        assert [n for n, found in enumerate(half) if found != without] == []
+
+    def test_one_that_was_given_up_is_passed_by(self, tmp_path: Path) -> None:
+        """As an exception of a signal's handler may do it, between two instructions."""
+        journal = Journal(tmp_path)
+        write_passes(journal, 1)
+        *_, half, _ = torn(journal, self.PACKETS["an end"])
+        rest = PacketSequence(2, 7).begin(50, "goes on", "pass", {})
+        data = half[: journal._start + journal._position] + b"\x0a" + rest
+        trace = read(data + bytes(100)).build()
+        assert [trace.name(row) for row in range(2)] == ["p0", "goes on"]
+        assert {finding.rule for finding in trace.findings} == {"never-ended"}
+
+
+def test_a_page_that_was_read_before_the_next_one_was_written(tmp_path: Path) -> None:
+    """Somebody reads a live journal: what follows zeros came later and waits for the next time."""
+    journal = Journal(tmp_path)
+    write_passes(journal, 3)
+    early = journal.path.read_bytes()
+    write_passes(journal, 300)
+    late = journal.path.read_bytes()
+    trace = read(early[:4096] + late[4096:]).build()
+    assert [trace.name(row) for row in range(len(trace.slices))] == ["p0", "p1", "p2"]
+
+
+def test_a_journal_without_a_lock_is_never_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would be taken for that of a process that died."""
+    seen: list[list[Path]] = []
+    monkeypatch.setattr(
+        "tilelang_trace.recording.journal._lock_file",
+        lambda descriptor: seen.append(list(tmp_path.glob("*.pftrace"))),
+    )
+    Journal(tmp_path)
+    assert seen == [[]]
+
+
+def test_a_disk_that_is_full_at_once_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(descriptor: int, start: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("tilelang_trace.recording.journal._allocate", full)
+    before = set(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else set()
+    with pytest.raises(OSError, match="No space left"):
+        Journal(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    if before:
+        assert set(os.listdir("/proc/self/fd")) == before
 
 
 def test_the_lock_says_whether_the_writer_lives(tmp_path: Path) -> None:

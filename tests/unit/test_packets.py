@@ -15,7 +15,10 @@ from tilelang_trace.formats.packets import PacketSequence
 
 
 def parsed(data: bytes) -> list[pb.TracePacket]:
-    """The packets; a field or a value of an enum that Perfetto doesn't know is an error."""
+    """A packet, as a file of its own; a field or a value of an enum that Perfetto doesn't know is
+    an error.
+    """
+    data = packets.joined([data])
     trace = pb.Trace.FromString(data)
     known = pb.Trace.FromString(data)
     known.DiscardUnknownFields()

@@ -327,7 +327,6 @@ def test_two_files_in_one_are_the_packets_of_both() -> None:
     [
         b"\x0a\x04\xff\xff\xff\xff",
         b"\x0a\x02\x40\x80",
-        b"\x0a\x00\x00\x00\x0a\x00",
         b"\x0b\x01",
         b"\x0a" + b"\xff" * 11,
     ],

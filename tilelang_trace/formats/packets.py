@@ -5,6 +5,9 @@ A file is a row of packets, each whole in itself, so that files can be appended 
 
     0a <length> <TracePacket>  0a <length> <TracePacket>  ...
 
+What the functions here give is `<length> <TracePacket>`. The key that makes it a packet of the file
+is put in front by `joined`, and by the journal once all the rest is there.
+
 A begin of a pass on a sequence whose names are interned already, about 50 bytes (field number:
 content):
 
@@ -77,9 +80,20 @@ _KEPT = 1 << 14
 """How many prepared pieces a sequence keeps: memory must not grow with the number of events."""
 
 
+KEY = 0x0A
+"""What a file says in front of each packet: field 1, with a length."""
+
+_KEY = bytes((KEY,))
+
+
 def packet(body: bytes) -> bytes:
-    """A TracePacket's bytes as a field of the file."""
-    return b"\x0a" + varint(len(body)) + body
+    """A TracePacket's bytes with their length in front."""
+    return varint(len(body)) + body
+
+
+def joined(packets: Iterable[bytes]) -> bytes:
+    """Packets as a file, or a piece of one."""
+    return _KEY.join((b"", *packets))
 
 
 def track_packet(
@@ -275,7 +289,7 @@ class PacketSequence:
         if self._new:
             body += field_bytes(12, bytes(self._new))
             self._new.clear()
-        return b"\x0a" + varint(len(body)) + body
+        return varint(len(body)) + body
 
     def head(self, name: str, category: str) -> bytes:
         """The fields of a slice's begin that are the same each time."""

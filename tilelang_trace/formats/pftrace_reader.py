@@ -120,7 +120,7 @@ class _Reader:
             self.builder.finding(
                 f"byte {cut.offset}",
                 findings.CUT_OFF,
-                "the file ends inside a packet, which is left out",
+                "no whole packet from here on, what there is is left out",
             )
         except ValueError as error:
             raise UserError(f"not a Perfetto trace: {error}") from None
@@ -142,6 +142,8 @@ class _Reader:
                         yield offset, packet
                     continue
             except (DecodeError, zlib.error) as error:
+                if offset and not bytes(data[offset + len(body) :]).strip(b"\0"):
+                    raise Truncated(offset) from None  # a file that was cut and filled with zeros
                 raise UserError(
                     f"not a Perfetto trace: the packet at byte {offset} can't be decoded ({error})"
                 ) from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from itertools import islice
 
 from tilelang_trace.formats import envelope
 from tilelang_trace.formats.flows import Flows
@@ -14,6 +15,7 @@ from tilelang_trace.formats.packets import (
     COLOURS,
     PacketSequence,
     clock_packet,
+    joined,
     metadata_packet,
     root_packet,
     track_packet,
@@ -39,6 +41,12 @@ def write(trace: Trace) -> Iterator[bytes]:
     Times are those of the Trace; if it knows what the wall clock and the boot clock showed
     (metadata `start`), the file has a ClockSnapshot, so that it can be laid beside other traces.
     """
+    packets = _packets(trace)
+    while piece := joined(islice(packets, _CHUNK)):
+        yield piece
+
+
+def _packets(trace: Trace) -> Iterator[bytes]:
     origin = min(0, envelope.earliest(trace))
     clocks = _clocks(trace) if not origin else {}
     yield root_packet(_ROOT_SEQUENCE)
@@ -190,7 +198,6 @@ def _slices(
     lane = -1
     for start in range(0, len(slices), _CHUNK):
         stop = min(start + _CHUNK, len(slices))
-        pieces: list[bytes] = []
         columns = zip(
             range(start, stop),
             (slices.begin[start:stop] - origin).tolist(),
@@ -202,25 +209,23 @@ def _slices(
         )
         for row, begin, end, name, category, row_lane, arguments in columns:
             while open_ends and (row_lane != lane or open_ends[-1] <= begin):
-                pieces.append(sequences[lane].end(open_ends.pop()))
+                yield sequences[lane].end(open_ends.pop())
             lane = row_lane
             status = arguments.get("status")
             written = failures.written_category(strings[category], status)
             flagged = written != strings[category]
-            pieces.append(
-                sequences[lane].begin(
-                    begin,
-                    strings[name],
-                    written,
-                    arguments,
-                    colour=COLOURS.get(status, "") if flagged else "",
-                    flows=flows.starting.get(row, ()),
-                    ended_flows=flows.ending.get(row, ()),
-                )
+            yield sequences[lane].begin(
+                begin,
+                strings[name],
+                written,
+                arguments,
+                colour=COLOURS.get(status, "") if flagged else "",
+                flows=flows.starting.get(row, ()),
+                ended_flows=flows.ending.get(row, ()),
             )
             open_ends.append(end)
-        yield b"".join(pieces)
-    yield b"".join(sequences[lane].end(end) for end in reversed(open_ends))
+    for end in reversed(open_ends):
+        yield sequences[lane].end(end)
 
 
 def _instants(trace: Trace, origin: int, sequences: list[PacketSequence]) -> Iterator[bytes]:

@@ -14,10 +14,12 @@ from collections.abc import Iterator
 
 
 class Truncated(ValueError):
-    """The bytes end in the middle of a field; `offset` says where that field begins."""
+    """From `offset` on there is no whole field any more: the data ends inside one, or has zeros
+    where one should begin.
+    """
 
     def __init__(self, offset: int) -> None:
-        super().__init__(f"the data ends in the middle of the field at byte {offset}")
+        super().__init__(f"no whole field from byte {offset} on")
         self.offset = offset
 
 
@@ -116,16 +118,16 @@ def top_level_fields(data: bytes | memoryview) -> Iterator[tuple[int, int, bytes
 
     Other fields are passed by. Ends silently at a run of zero bytes that reaches the end (a
     journal's blocks are allocated beforehand). Raises `Truncated` where the data ends inside a
-    field, and ValueError for bytes that are no protobuf.
+    field or zeros stand in place of one, and ValueError for bytes that are no protobuf.
     """
     offset, size = 0, len(data)
     while offset < size:
         start = offset
         key, offset = read_varint(data, offset)
         if key == 0:
-            if not any(bytes(data[start : start + 4096])) and not any(bytes(data[start:])):
-                return
-            raise ValueError(f"zero bytes at byte {start} in the middle of the data")
+            if bytes(data[start:]).strip(b"\0"):
+                raise Truncated(start)
+            return
         kind = key & 7
         if kind == 2:
             try:

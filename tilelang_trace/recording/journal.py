@@ -5,11 +5,16 @@ however it ends, without a system call an event. The blocks of the file are allo
 are mapped: a write into a hole on a full disk would be a SIGBUS in the compile. Behind the last
 packet there are zeros up to the end of the block, which Perfetto and our own reader pass by.
 
-    +-----------------------------------------------+---------------------------+
-    | packet | packet | packet | ...       | packet | 00 00 00 ...              |
-    +-----------------------------------------------+---------------------------+
-    ^ block 0                    ^ block 1          ^ position                   ^ end of the last
-    block
+    +--------+--------+--------+-----+--------+---------------------------+
+    | packet | packet | packet | ... | packet | 00 00 00 ...              |
+    +--------+--------+--------+-----+--------+---------------------------+
+                   ^ start of the map         ^ position                  ^ end of the last block
+
+The process may die in the middle of a packet, and somebody may read it then. So the key that makes
+a packet of what follows is written last. Until then a key stands there that says: a field of
+another kind, as long as that, which every reader passes by.
+
+    7a <length> <half a TracePacket> 00 00 ...     ->     0a <length> <TracePacket> 00 00 ...
 """
 
 from __future__ import annotations
@@ -18,11 +23,15 @@ import itertools
 import mmap
 import os
 import threading
-from contextlib import suppress
 from pathlib import Path
+
+from tilelang_trace.formats.packets import KEY
 
 BLOCK_BYTES = 1 << 20
 SUFFIX = ".pftrace"
+
+_UNFINISHED = 0x7A
+"""The key of field 15, with a length: no trace has one."""
 
 if BLOCK_BYTES % mmap.ALLOCATIONGRANULARITY:
     raise AssertionError("a block must be a whole number of pages")
@@ -37,78 +46,82 @@ class Journal:
 
     def __init__(self, folder: Path, started: int = 0) -> None:
         self._lock = threading.RLock()
-        self.path, self._descriptor = _new_file(folder, started)
-        _lock_file(self._descriptor)
+        self.path = _new_path(folder, started)
+        # Under another name until it is locked: nobody is to take it for that of a dead process.
+        new = self.path.with_suffix(".new")
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
+        self._descriptor = os.open(new, flags, 0o666)
         self._allocated = 0
         """Bytes of the file that have their place on the disk."""
         self._start = 0
-        """Offset of the mapped block in the file."""
+        """Offset of the map in the file."""
         self._position = 0
-        """Offset of the next packet in the mapped block."""
-        self._allocate(2 * BLOCK_BYTES)
-        self._map = self._block(0)
+        """Offset of the next packet in the map."""
+        try:
+            _lock_file(self._descriptor)
+            self._map, self._room = self._window(0, 1)
+            new.rename(self.path)
+        except BaseException:
+            os.close(self._descriptor)
+            new.unlink()
+            raise
 
     def append(self, packet: bytes) -> None:
         """Append one whole packet."""
+        size = len(packet) + 1
         with self._lock:
+            while self._position + size > self._room:
+                self._advance(size)
+            # No call from here on: a signal's handler would run there, and it may append as well.
             begin = self._position
-            end = begin + len(packet)
-            if end <= BLOCK_BYTES:
-                self._map[begin:end] = packet
-                self._position = end
-            else:
-                # One block more than needed, so that `close` finds room on a disk that is full.
-                self._allocate(self._start + end + BLOCK_BYTES)
-                self._append_across(packet)
+            end = begin + size
+            self._map[begin] = _UNFINISHED
+            self._map[begin + 1 : end] = packet
+            self._position = end
+            self._map[begin] = KEY
 
     def close(self, last: bytes = b"") -> None:
-        """Append a last packet of less than a block, cut the zeros off and close the file."""
+        """Append a last packet of less than a block, if any, cut the zeros off and close the
+        file.
+        """
         with self._lock:
-            self._append_across(last)
-            self._map.close()
-            os.ftruncate(self._descriptor, self._start + self._position)
-            os.close(self._descriptor)
+            try:
+                if last:
+                    self._room += BLOCK_BYTES  # what was kept for it
+                    self.append(last)
+                os.ftruncate(self._descriptor, self._start + self._position)
+            finally:
+                self.abandon()
 
     def abandon(self) -> None:
         """Close this process's view after a fork; the parent goes on writing the file."""
         self._map.close()
         os.close(self._descriptor)
 
-    def _append_across(self, packet: bytes) -> None:
-        """Append a packet that may end in a later block; its place has been allocated."""
-        rest = memoryview(packet)
-        while rest:
-            room = BLOCK_BYTES - self._position
-            if not room:
-                following = self._block(self._start + BLOCK_BYTES)
-                self._map.close()
-                self._map = following
-                self._start += BLOCK_BYTES
-                self._position, room = 0, BLOCK_BYTES
-            piece, rest = rest[:room], rest[room:]
-            self._map[self._position : self._position + len(piece)] = piece
-            self._position += len(piece)
+    def _advance(self, size: int) -> None:
+        """Move the map on to where the next packet begins, with room for this many bytes."""
+        position = self._start + self._position
+        offset = position % mmap.ALLOCATIONGRANULARITY
+        start = position - offset
+        window, room = self._window(start, offset + size)
+        self._map, self._room, self._start, self._position = window, room, start, offset
 
-    def _block(self, start: int) -> mmap.mmap:
-        return mmap.mmap(self._descriptor, BLOCK_BYTES, offset=start)
-
-    def _allocate(self, end: int) -> None:
-        """Give the file its place on the disk, in whole blocks, up to this offset at least."""
-        while self._allocated < end:
+    def _window(self, start: int, size: int) -> tuple[mmap.mmap, int]:
+        """A map of the file from `start` on, and how much of it can be filled: at least `size`."""
+        # One block more than needed, so that `close` finds room on a disk that is full.
+        while self._allocated < start + size + BLOCK_BYTES:
             _allocate(self._descriptor, self._allocated)
             self._allocated += BLOCK_BYTES
+        length = self._allocated - start
+        return mmap.mmap(self._descriptor, length, offset=start), length - BLOCK_BYTES
 
 
-def _new_file(folder: Path, started: int) -> tuple[Path, int]:
-    """A new file in the folder, named so that journals sort by the start of their process; of those
-    that started at once, the lower pid was first. A process that replaced itself (`exec`) has two.
+def _new_path(folder: Path, started: int) -> Path:
+    """A new name in the folder, so that journals sort by the start of their process; of those that
+    started at once, the lower pid was first. A process that replaced itself (`exec`) has two.
     """
-    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
-    for number in itertools.count():
-        path = folder / f"{started:020d}-{os.getpid():010d}-{number}{SUFFIX}"
-        with suppress(FileExistsError):
-            return path, os.open(path, flags, 0o666)
-    raise AssertionError("count() ended")
+    names = (f"{started:020d}-{os.getpid():010d}-{n}{SUFFIX}" for n in itertools.count())
+    return next(path for path in map(folder.joinpath, names) if not path.exists())
 
 
 def _allocate(descriptor: int, start: int) -> None:
