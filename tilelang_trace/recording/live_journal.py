@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from tilelang_trace.formats.packets import SLICE_BEGINS, SLICE_ENDS, STAMPED
+from tilelang_trace.formats.packets import KEY, SLICE_BEGINS, SLICE_ENDS, STAMPED
 from tilelang_trace.formats.wire import fields, read_varint, varint
 from tilelang_trace.recording import folder, journal
 from tilelang_trace.trace.arguments import PASS
@@ -22,12 +22,6 @@ _PIECE = 1 << 16
 """Bytes that are read at a time, unless a packet is longer: behind the last packet the file is
 allocated, and zero.
 """
-
-_PACKET = 0x0A
-"""The byte that every packet begins with."""
-
-_ENDS_IN_ZERO = (b"\x10\x00", b"\x18\x00", b"\x20\x00")
-"""Last bytes of a packet whose last argument is false or 0."""
 
 
 class Slice(NamedTuple):
@@ -130,9 +124,8 @@ class LiveJournal:
         try:
             with open(self.path, "rb", buffering=0) as stream:
                 length = stream.seek(0, os.SEEK_END)
-                # Asked before reading, so that all of a dead process is read. A journal is locked
-                # before it has any bytes: asked earlier, we might hold the lock it wants.
-                self.ended = self.ended or (length > 0 and not journal.is_alive(self.path))
+                # Asked before reading, so that all of a dead process is read.
+                self.ended = self.ended or not journal.is_alive(self.path)
                 size = _PIECE
                 while size:
                     stream.seek(self._position)
@@ -146,11 +139,11 @@ class LiveJournal:
         """Take the whole packets that these bytes begin with: how many bytes they are, and how many
         the packet behind them takes, if it is longer than these.
 
-        A packet that is being written has zeros where its last bytes will be. One that nothing
-        follows and that ends in zeros is left for the next time, unless a 0 is its last argument.
+        One that is being written has no key yet, and nothing behind it; one that never got its key
+        is passed by.
         """
         position, size = 0, len(data)
-        while position < size and data[position] == _PACKET:
+        while position < size and (key := data[position]):
             try:
                 length, start = data[position + 1], position + 2
                 if length > 0x7F:
@@ -158,11 +151,12 @@ class LiveJournal:
             except (IndexError, ValueError):  # its length is cut off, by the end of the piece
                 break
             end = start + length
-            if end > size:
-                return position, end - position
-            if (end == size or not data[end]) and not _is_whole(data[start:end]):
+            if end + (key != KEY) > size:
+                return position, end - position + 1
+            if key == KEY:
+                self._take_packet(data, start, end)
+            elif not data[end]:
                 break
-            self._take_packet(data, start, end)
             position = end
         return position, 0
 
@@ -211,11 +205,6 @@ class LiveJournal:
             elif number == 4:
                 parts = {n: (v, c) for n, v, c in fields(content)}
                 self._threads[uuid] = parts[2][0], _text(parts[5][1])
-
-
-def _is_whole(body: bytes) -> bool:
-    """Whether the last byte of a packet is there."""
-    return bool(body) and (bool(body[-1]) or body.endswith(_ENDS_IN_ZERO))
 
 
 def _value(digits: bytes) -> int:
