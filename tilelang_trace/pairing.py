@@ -3,8 +3,8 @@
 TVM reports a pass with one callback before it and one after it. No after-callback comes for a pass
 that raised: its frame is stale from then on. If an enclosing pass caught the exception, the compile
 goes on with the stale frames lying on top of the frames of passes that still run; if nobody caught
-it, every open frame is stale. The functions here take such frames off; what becomes of them is the
-caller's business.
+it, every open frame is stale. The functions here find the frame that a callback belongs to and take
+the stale ones off; what becomes of them is the caller's business.
 
 A list of frames is ordered outermost first. Opening a frame is `frames.append(frame)`.
 """
@@ -17,17 +17,12 @@ from typing import TypeVar
 F = TypeVar("F")
 
 
-def close(frames: list[F], matches: Callable[[F], bool]) -> tuple[F | None, list[F]]:
-    """Take off the innermost frame that matches, with the stale frames above it.
+def find(frames: list[F], matches: Callable[[F], bool]) -> int | None:
+    """The index of the innermost frame that matches.
 
-    Returns the frame and the stale ones, outermost first. If no frame matches, the callback belongs
-    to a pass whose begin was not seen: the list stays as it is and the result is `(None, [])`.
+    None if there is none: the callback belongs to a pass whose begin was not seen.
     """
-    for index in reversed(range(len(frames))):
-        if matches(frames[index]):
-            frame, *stale = unwind(frames, index)
-            return frame, stale
-    return None, []
+    return next((i for i in reversed(range(len(frames))) if matches(frames[i])), None)
 
 
 def unwind(frames: list[F], depth: int = 0) -> list[F]:

@@ -11,6 +11,11 @@ from typing import Any
 
 import pytest
 
+import tilelang_trace
+from tilelang_trace.trace.model import Trace
+
+Run = Callable[[Callable[[list[Any]], None]], Trace]
+
 
 @pytest.fixture(scope="session")
 def tvm() -> Any:
@@ -77,3 +82,23 @@ def python(tvm: Any, tmp_path: Path) -> Callable[..., subprocess.CompletedProces
         )
 
     return run
+
+
+@pytest.fixture(params=["record", "instrument"])
+def run(request: pytest.FixtureRequest, tmp_path: Path) -> Run:
+    """Runs something that is given the instruments for its contexts, and returns the trace of it:
+    once under `record`, without an instrument, and once with a `TraceInstrument`.
+    """
+
+    def under_record(body: Callable[[list[Any]], None]) -> Trace:
+        with tilelang_trace.record(tmp_path / "x.pftrace"):
+            body([])
+        return tilelang_trace.read(tmp_path / "x.pftrace")
+
+    def with_instrument(body: Callable[[list[Any]], None]) -> Trace:
+        instrument = tilelang_trace.TraceInstrument(tmp_path / "x.pftrace")
+        body([instrument])
+        instrument.write()
+        return tilelang_trace.read(tmp_path / "x.pftrace")
+
+    return under_record if request.param == "record" else with_instrument

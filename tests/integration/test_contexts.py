@@ -13,28 +13,11 @@ from typing import Any
 import pytest
 
 import tilelang_trace
+from tests.integration.timeline import tree
 from tilelang_trace.trace.model import Trace
 
 Make = Callable[..., Any]
 Run = Callable[[Callable[[list[Any]], None]], Trace]
-
-
-def tree(trace: Trace) -> list[str]:
-    """A line for each slice, indented by its level: name, and the number of a context; the status
-    if it is not `ok`.
-    """
-    levels: list[int] = []
-    lines = []
-    for row, parent in enumerate(trace.slices.parent.tolist()):
-        levels.append(levels[parent] + 1 if parent >= 0 else 0)
-        arguments = trace.arguments.of(row)
-        words = [trace.name(row)]
-        if "context" in arguments:
-            words = [f"context {arguments['context']}"]
-        if arguments["status"] != "ok":
-            words.append(arguments["status"])
-        lines.append("  " * levels[row] + " ".join(words))
-    return lines
 
 
 def numbering(trace: Trace) -> dict[str, tuple[Any, ...]]:
@@ -46,26 +29,6 @@ def numbering(trace: Trace) -> dict[str, tuple[Any, ...]]:
         for row in range(len(trace.slices))
         if trace.category(row) == "pass"
     }
-
-
-@pytest.fixture(params=["record", "instrument"])
-def run(request: pytest.FixtureRequest, tmp_path: Path) -> Run:
-    """Runs something that is given the instruments for its contexts, and returns the trace of it:
-    once under `record`, without an instrument, and once with a `TraceInstrument`.
-    """
-
-    def under_record(body: Callable[[list[Any]], None]) -> Trace:
-        with tilelang_trace.record(tmp_path / "x.pftrace"):
-            body([])
-        return tilelang_trace.read(tmp_path / "x.pftrace")
-
-    def with_instrument(body: Callable[[list[Any]], None]) -> Trace:
-        instrument = tilelang_trace.TraceInstrument(tmp_path / "x.pftrace")
-        body([instrument])
-        instrument.write()
-        return tilelang_trace.read(tmp_path / "x.pftrace")
-
-    return under_record if request.param == "record" else with_instrument
 
 
 def test_one_context_entered_again_after_and_inside_itself(
@@ -199,79 +162,6 @@ class TestInstrumentsReplacedInTheMiddle:
             "complete": False,
             "reason": "2 passes that ended had begun before recording did",
         }
-
-
-def leaking(tvm: Any, make_pass: Make) -> Any:
-    """A pipeline with a pass that enters a context, does not leave it, and fails."""
-
-    def leak(mod: Any) -> None:
-        tvm.transform.PassContext(opt_level=1).__enter__()
-        raise ValueError("the real reason")
-
-    return tvm.transform.Sequential([make_pass("Ok"), make_pass("Leaky", leak)], name="build")
-
-
-@pytest.fixture
-def on_a_thread() -> Callable[[Callable[[], Any]], Any]:
-    """Runs something on a thread of its own: the contexts that it leaves open end with it."""
-
-    def run(body: Callable[[], Any]) -> Any:
-        with concurrent.futures.ThreadPoolExecutor(1) as pool:
-            return pool.submit(body).result()
-
-    return run
-
-
-class TestAContextLeftOpenByAnException:
-    """Case 23 of the public bug reports: TVM complains about the context, not about the reason."""
-
-    def test_both_texts_are_kept(
-        self, tvm: Any, make_pass: Make, module: Any, tmp_path: Path, on_a_thread: Any
-    ) -> None:
-        def body() -> None:
-            with (
-                pytest.raises(Exception, match="context_stack"),
-                tvm.transform.PassContext(),
-            ):
-                leaking(tvm, make_pass)(module)
-            make_pass("after")(module)
-
-        with tilelang_trace.record(tmp_path / "x.pftrace"):
-            on_a_thread(body)
-        trace = tilelang_trace.read(tmp_path / "x.pftrace")
-        assert tree(trace) == [
-            "context 0 incomplete",
-            "  build incomplete",
-            "    Ok",
-            "    Leaky incomplete",
-            "      context 1 failed",
-            "after",
-        ]
-        errors = [trace.arguments.of(row)["error"] for row in (0, 1, 3, 4)]
-        assert "context_stack" in errors[0]["message"]
-        assert [error["message"] for error in errors[1:]] == ["the real reason"] * 3
-
-    def test_an_instrument_whose_exit_is_never_called_still_has_its_file(
-        self, tvm: Any, make_pass: Make, module: Any, tmp_path: Path, on_a_thread: Any
-    ) -> None:
-        instrument = tilelang_trace.TraceInstrument(tmp_path / "x.pftrace")
-
-        def body() -> None:
-            with (
-                pytest.raises(Exception, match="context_stack"),
-                tvm.transform.PassContext(instruments=[instrument]),
-            ):
-                leaking(tvm, make_pass)(module)
-
-        on_a_thread(body)
-        instrument.write()
-        trace = tilelang_trace.read(tmp_path / "x.pftrace")
-        assert tree(trace) == [
-            "context 0 open",
-            "  build open",
-            "    Ok",
-            "    Leaky open",
-        ]
 
 
 def test_one_instrument_on_two_threads(

@@ -429,7 +429,7 @@ def test_a_function_that_is_not_there_costs_a_slice_and_nothing_else(
     module, name = missing
     seen = run_script(
         tmp_path,
-        "from tilelang_trace.recording.spans import Patches\n"
+        "from tilelang_trace.recording.wrapping import Patches\n"
         "wrap = Patches.wrap\n"
         "def without(patches, owner, name, wrapper):\n"
         f"    if name == {name!r}: return False\n"

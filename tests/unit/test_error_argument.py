@@ -59,3 +59,44 @@ def test_an_exception_whose_text_raises_is_still_told() -> None:
 
 def test_ctrl_c_is_an_interrupt() -> None:
     assert describe(KeyboardInterrupt())["cause"] == "interrupt"
+
+
+def test_the_first_cause_is_named_however_long_the_rest_is() -> None:
+    causes = [("RuntimeError", "in between"), ("KeyError", "\n  'tile'\nmore")]
+    error = error_argument("E", "exception", "x" * 10_000, causes)
+    assert error["message"].endswith("x… (first cause: KeyError: 'tile')")
+    assert len(error["message"]) == MESSAGE_LIMIT
+    assert error["detail"].endswith(
+        "x\n\ncaused by RuntimeError: in between\n\ncaused by KeyError: 'tile'\nmore"
+    )
+    assert (
+        error_argument("E", "exception", "", causes)["message"] == "first cause: KeyError: 'tile'"
+    )
+
+
+def test_a_long_first_cause_leaves_room_for_the_error_itself() -> None:
+    error = error_argument("E", "exception", "compilation failed", [("K", "y" * 10_000)])
+    assert error["message"].startswith("compilation failed (first cause: K: yyy")
+    assert error["message"].endswith("y…)")
+
+
+def test_causes_are_followed_to_the_first_one() -> None:
+    first, second, last = ValueError("a"), KeyError("b"), RuntimeError("c")
+    last.__cause__, second.__context__ = second, first
+    assert describe(last)["message"] == "c (first cause: ValueError: a)"
+    assert describe(last, before=id(first))["message"] == "c (first cause: KeyError: 'b')"
+    assert describe(last, before=id(last))["message"] == "c"
+    second.__suppress_context__ = True
+    assert describe(last)["message"] == "c (first cause: KeyError: 'b')"
+
+
+def test_exceptions_that_cause_each_other_have_an_end() -> None:
+    a, b = ValueError("a"), ValueError("b")
+    a.__cause__, b.__cause__ = b, a
+    assert describe(a)["message"] == "a (first cause: ValueError: b)"
+
+
+def test_notes_belong_to_the_text() -> None:
+    error = ValueError("a")
+    error.__notes__ = ["while lowering"]  # type: ignore[attr-defined]
+    assert describe(error)["detail"] == "a\nwhile lowering"

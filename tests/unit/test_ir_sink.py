@@ -5,12 +5,14 @@ from __future__ import annotations
 import gc
 import itertools
 import weakref
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tilelang_trace.recording.ir_facts import Facts, IrWatch
 from tilelang_trace.recording.ir_sink import IrSink, LinesCounter
+from tilelang_trace.recording.journal import Journal
 
 
 class Object:
@@ -53,12 +55,12 @@ def view() -> View:
 
 
 @pytest.fixture
-def sink(view: View) -> IrSink:
-    packets: list[bytes] = []
+def sink(view: View, tmp_path: Path) -> IrSink:
+    journal = Journal(tmp_path)
     return IrSink(
-        *(packets.append, 2, 2, 1, 5, itertools.count().__next__, lambda: None),
+        *(journal, 2, 2, 1, 5, itertools.count().__next__, lambda: None),
         watch=IrWatch(view),
-        counter=LinesCounter(packets.append, 3, 3, 2),
+        counter=LinesCounter(journal.append, 3, 3, 2),
     )
 
 

@@ -13,7 +13,8 @@ import pytest
 from tilelang_trace.recording import outside_tools
 from tilelang_trace.recording.finish import read_journals
 from tilelang_trace.recording.recorder import Recording
-from tilelang_trace.recording.spans import Patches, Span
+from tilelang_trace.recording.spans import Span
+from tilelang_trace.recording.wrapping import Patches
 from tilelang_trace.trace.model import Trace
 
 PYTHON = Path(sys.executable).name

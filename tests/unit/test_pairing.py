@@ -2,38 +2,19 @@
 
 from __future__ import annotations
 
-from tilelang_trace.pairing import close, unwind
+from tilelang_trace.pairing import find, unwind
 
 
-def test_close_takes_off_the_innermost_frame() -> None:
-    frames = ["build", "Tune", "ApplySchedule"]
-
-    assert close(frames, lambda frame: frame == "ApplySchedule") == ("ApplySchedule", [])
-    assert frames == ["build", "Tune"]
-
-
-def test_close_takes_off_the_stale_frames_above_the_match_outermost_first() -> None:
-    frames = ["build", "Tune", "ApplySchedule", "Simplify"]
-
-    assert close(frames, lambda frame: frame == "Tune") == ("Tune", ["ApplySchedule", "Simplify"])
-    assert frames == ["build"]
-
-
-def test_close_prefers_the_innermost_of_several_matches() -> None:
+def test_find_gives_the_innermost_of_several_matches() -> None:
     frames = [("Sequential", 0), ("Sequential", 1), ("Simplify", 2)]
 
-    frame, stale = close(frames, lambda frame: frame[0] == "Sequential")
-
-    assert (frame, stale) == (("Sequential", 1), [("Simplify", 2)])
-    assert frames == [("Sequential", 0)]
+    assert find(frames, lambda frame: frame[0] == "Sequential") == 1
+    assert find(frames, lambda frame: True) == 2
 
 
-def test_close_without_a_match_leaves_the_frames_alone() -> None:
-    frames = ["build", "Tune"]
-
-    assert close(frames, lambda frame: frame == "Codegen") == (None, [])
-    assert frames == ["build", "Tune"]
-    assert close([], lambda frame: True) == (None, [])
+def test_find_without_a_match() -> None:
+    assert find(["build", "Tune"], lambda frame: frame == "Codegen") is None
+    assert find([], lambda frame: True) is None
 
 
 def test_unwind_takes_off_everything_outermost_first() -> None:

@@ -66,6 +66,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except UserError as error:
         print(f"tilelang-trace: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        return 130
     except BrokenPipeError:
         # The reader of a pipe (`head`) has seen enough: nothing more can be written, even at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -5,8 +5,11 @@ left.
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 
+from tilelang_trace.errors import UserError
 from tilelang_trace.formats import files
+from tilelang_trace.recording.tree import FOLDER_ENDING
 from tilelang_trace.trace.model import Trace
 from tilelang_trace.trace.phases import with_phases
 
@@ -17,4 +20,17 @@ def open_trace(path: str) -> Trace:
         from tilelang_trace.recording import finish
 
         return finish.read_journals(Path(path))
+    journals = Path(path + FOLDER_ENDING)
+    if journals.is_dir() and not Path(path).exists():
+        raise UserError(f"{path}: no such file: {_about(journals, path)}")
     return with_phases(files.read(path))
+
+
+def _about(journals: Path, path: str) -> str:
+    """What a folder of journals is that has no trace beside it, and what one can do."""
+    from tilelang_trace.recording import folder
+
+    if folder.is_in_use(journals):
+        return f"it is being recorded; what there is so far: tilelang-trace snapshot {quote(path)}"
+    finish = f"tilelang-trace convert {quote(str(journals))} -o {quote(path)}"
+    return f"its recording did not end, but left {journals}; to finish it: {finish}"

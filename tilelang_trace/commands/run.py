@@ -85,20 +85,18 @@ def run(options: argparse.Namespace) -> int:
         raise UserError(f"{output}: can't be written: {error.strerror}") from None
 
     name = command[0] if options.is_module else Path(command[0]).name
-    try:
-        done, code = launcher.run(
-            ["-m", *command] if options.is_module else command,
-            name,
-            journals,
-            keep,
-            ir=options.ir,
-            deterministic=options.deterministic,
-        )
-    except UserError as error:
-        raise UserError(f"{error}; what was recorded is in {journals.path}") from None
-    _print_pass_profile(done.trace)
-    for line in outcome.told(done, keep, relative=not output.is_absolute()):
-        print(f"tilelang-trace: {line}", file=sys.stderr)
+    done, code = launcher.run(
+        ["-m", *command] if options.is_module else command,
+        name,
+        journals,
+        keep,
+        ir=options.ir,
+        deterministic=options.deterministic,
+    )
+    if done is not None:
+        _print_pass_profile(done.trace)
+        for line in outcome.told(done, keep, relative=not output.is_absolute()):
+            print(f"tilelang-trace: {line}", file=sys.stderr)
     return code
 
 

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from tilelang_trace.recording.recorder import Recording
-from tilelang_trace.recording.spans import Patches, Span, around
+from tilelang_trace.recording.spans import Span
 from tilelang_trace.recording.tilelang import compiles
+from tilelang_trace.recording.wrapping import Patches, around
 from tilelang_trace.trace.arguments import CODEGEN
 
 _MODULE, _FUNCTION = "tvm.tirx.build", "codegen_build"

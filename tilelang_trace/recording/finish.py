@@ -12,51 +12,21 @@ import numpy as np
 from tilelang_trace.analysis.selection.choose import kernel_names, no_match, select
 from tilelang_trace.errors import UserError
 from tilelang_trace.formats import files, naming
-from tilelang_trace.formats.pftrace_reader import Reading, read_events
+from tilelang_trace.formats.pftrace_reader import read_events
 from tilelang_trace.recording import facts, folder, journal
+from tilelang_trace.recording.death import ProcessEnd
 from tilelang_trace.recording.folder import JournalFolder
 from tilelang_trace.recording.ir_facts import IrCost
 from tilelang_trace.recording.options import Keep
 from tilelang_trace.recording.say import say
-from tilelang_trace.recording.sink import UNSEEN
-from tilelang_trace.trace.arguments import (
-    COMPILE,
-    CONTEXT,
-    FAILED,
-    INCOMPLETE,
-    KINDS,
-    OK,
-    OPEN,
-    PASS,
-)
+from tilelang_trace.recording.settle import settle
+from tilelang_trace.trace.arguments import COMPILE, CONTEXT, KINDS, PASS
 from tilelang_trace.trace.build import Parts, TraceBuilder, assemble
-from tilelang_trace.trace.error_argument import enclosing, error_argument
 from tilelang_trace.trace.failures import failures
 from tilelang_trace.trace.json_values import Json
 from tilelang_trace.trace.model import Trace
 from tilelang_trace.trace.phases import with_phases
 from tilelang_trace.version import __version__
-
-
-@dataclass(frozen=True)
-class ProcessEnd:
-    """How the process that was recorded ended, as its parent saw it."""
-
-    pid: int
-    time_ns: int
-    """Monotonic clock."""
-    code: int
-    """Exit code, or minus the number of the signal that killed it, as `subprocess` says it."""
-    signal: str = ""
-    """Name of that signal, such as `SIGSEGV`."""
-    process_name: str = ""
-
-    def error(self) -> dict[str, Json]:
-        """The `error` of what was running when the process ended."""
-        if self.signal:
-            return error_argument(self.signal, "signal", f"the process was killed by {self.signal}")
-        text = f"the process exited with code {self.code} while this was running"
-        return error_argument("", "unknown", text)
 
 
 @dataclass(frozen=True)
@@ -129,23 +99,40 @@ def write_or_say(
     `about` is added to its metadata. Without `if_empty` nothing is written if no pass ran. If the
     trace can't be written, the journals stay, the person is told where, and the result is None.
     """
+    done = finish_or_say(journals, keep=keep, raised=raised, if_empty=if_empty, about=about)
+    if done is None:
+        return None
+    if if_empty and not _compiled_something(done.trace):
+        say(f"{journals.output}: no pass ran while this was recorded")
+    elif done.unmatched is not None and keep is not None:
+        say(no_match(keep.selection.only, done.unmatched))
+    if not keep_journals:
+        journals.remove()
+    return done
+
+
+def finish_or_say(
+    journals: JournalFolder,
+    end: ProcessEnd | None = None,
+    *,
+    keep: Keep | None = None,
+    raised: bool = False,
+    if_empty: bool = True,
+    about: Mapping[str, Json] | None = None,
+) -> Finished | None:
+    """As `finish`, but if the trace can't be written, the person is told so and where the journals
+    are, and the result is None.
+    """
     try:
-        done = finish(
+        return finish(
             journals.path,
             journals.output,
+            end,
             keep=keep,
             raised=raised,
             if_empty=if_empty,
             about=about,
         )
-        is_empty = not _compiled_something(done.trace)
-        if if_empty and is_empty:
-            say(f"{journals.output}: no pass ran while this was recorded")
-        elif done.unmatched is not None and keep is not None:
-            say(no_match(keep.selection.only, done.unmatched))
-        if not keep_journals:
-            journals.remove()
-        return done
     except UserError as error:
         say(f"{error}; what was recorded is in {journals.path}")
     except Exception as error:
@@ -171,6 +158,8 @@ def read_journals(journals: Path, end: ProcessEnd | None = None) -> Trace:
     metadata: dict[str, Json] = {}
     reasons: list[str] = []
     cost = IrCost()
+    ending = end.metadata() if end is not None else {}
+    main = end.pid if end is not None else None
     for path in folder.journals_in(journals):
         try:
             data = path.read_bytes()
@@ -180,17 +169,25 @@ def read_journals(journals: Path, end: ProcessEnd | None = None) -> Trace:
         reading = read_events(data, builder)
         header = reading.documents.get(folder.START)
         header = header if isinstance(header, dict) else {}
-        closing = reading.documents.get(folder.END)
-        reasons += _settle(reading, closing, alive, end, header.get("pid"), cost)
-        metadata = _joined(metadata, header.get("metadata"), closing)
+        pid = header.get("pid")
+        main = pid if main is None else main
+        settled = settle(reading, path, alive, end if pid == main else None)
+        for row in reading.rows:
+            arguments = reading.arguments.get(row, {})
+            cost.take(arguments)
+            builder.arguments.add(row, arguments)
+        reasons += settled.reasons
+        if pid == main:
+            ending |= settled.exit
+        metadata = _joined(metadata, header.get("metadata"), reading.documents.get(folder.END))
     if not metadata:
         metadata = facts.metadata(__version__)
         if end is not None:
             metadata["process_name"] = end.process_name
-    if end is not None:
-        metadata["exit"] = {"code": end.code, **({"signal": end.signal} if end.signal else {})}
-        if end.signal:
-            reasons.insert(0, f"the process was killed by {end.signal}")
+    if ending:
+        metadata["exit"] = ending
+    if end is not None and end.signal:
+        reasons.insert(0, end.words())
     recording = {"complete": not reasons, "reason": "; ".join(dict.fromkeys(reasons))}
     if "recording" in metadata:  # the facts about the IR that were asked for
         recording |= {**metadata["recording"], **cost.metadata()}
@@ -209,62 +206,6 @@ def _joined(known: dict[str, Json], header: Json, closing: Json) -> dict[str, Js
     if isinstance(closing, Mapping):
         joined["versions"] = {**joined.get("versions", {}), **closing.get("versions", {})}
     return joined
-
-
-def _settle(
-    reading: Reading, closing: Json, alive: bool, end: ProcessEnd | None, pid: Json, cost: IrCost
-) -> list[str]:
-    """Give every slice of a journal its status; returns why the recording is not whole, if it is
-    not.
-    """
-    builder = reading.builder
-    reasons: list[str] = []
-    open_rows = (row for rows in reading.unfinished.values() for row in rows)
-    # The last thing that was seen may be a begin: those around it end no earlier than it does.
-    last = max([reading.last_time, *(builder.begins[row] + 1 for row in open_rows)])
-    error: dict[str, Json] | None = None
-    if isinstance(closing, Mapping):
-        last = max(last, int(closing.get("time_ns", 0)))
-        if closing.get("how") == "trouble":
-            reasons.append(f"recording stopped: {closing.get('why')}")
-    elif alive:
-        if reading.unfinished and pid != os.getpid():
-            reasons.append(f"process {pid} still ran a pass when this was written")
-    else:
-        if end is not None and end.pid == pid:
-            last, error = max(last, end.time_ns), end.error()
-        else:
-            error = error_argument("", "unknown", "the process ended while this was running")
-        # A process may leave by os._exit, as forked workers do: no harm if all slices had ended.
-        if reading.unfinished:
-            reasons.append(f"process {pid} ended in the middle of a pass or PassContext")
-
-    unseen = sum(
-        value
-        for name, value in reading.documents.items()
-        if name.startswith(f"{UNSEEN}.") and isinstance(value, int)
-    )
-    if unseen:
-        which = "a pass that ended" if unseen == 1 else f"{unseen} passes that ended"
-        reasons.append(f"{which} had begun before recording did")
-
-    for rows in reading.unfinished.values():
-        innermost = rows[-1]
-        for row in rows:
-            builder.ends[row] = max(last, builder.begins[row] + 1)
-            if error is None:
-                settled: dict[str, Json] = {"status": OPEN}
-            elif row == innermost:
-                settled = {"status": FAILED, "error": error}
-            else:
-                settled = {"status": INCOMPLETE, "error": enclosing(error)}
-            reading.arguments.setdefault(row, {}).update(settled)
-    for row in reading.rows:
-        arguments = reading.arguments.get(row, {})
-        arguments.setdefault("status", OK)
-        cost.take(arguments)
-        builder.arguments.add(row, arguments)
-    return reasons
 
 
 def _kernels_on_contexts(trace: Trace) -> Trace:

@@ -42,7 +42,7 @@ class JournalFolder:
             self._lock = _make(self.path, tree)
             if self._lock is not None:
                 return
-            if _in_use(self.path):
+            if is_in_use(self.path):
                 output = _next_name(output)
             else:
                 _put_aside(self.path)
@@ -98,7 +98,7 @@ def _make(path: Path, tree: Tree | None) -> int | None:
     return lock
 
 
-def _in_use(path: Path) -> bool:
+def is_in_use(path: Path) -> bool:
     """Whether something records into this folder now, or may yet."""
     if is_awaited(str(path)):
         return True

@@ -6,7 +6,8 @@ it.
 - `PassContext.__enter__` and `__exit__` are the begin and the end of a context slice, and bring the
   exception that ended it. A context without instruments that was made earlier gets ours when it is
   entered.
-- `Pass.__call__` sees the exceptions of passes, for which TVM calls no after-callback; and it sees
+- `Pass.__call__` sees the exceptions of passes, for which TVM calls no after-callback, before an
+  outer pass can catch them; and it sees
   the passes of contexts that hold the user's instruments but not ours: `override_instruments` would
   fire the user's instruments again, so such a context is left alone.
 - The context that a thread is in when recording begins, or when the thread starts, gets our
@@ -27,21 +28,27 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from types import ModuleType
-from typing import Any
+from types import ModuleType, TracebackType
+from typing import Any, TypeAlias
 
-from tilelang_trace.recording import codegen, facts, import_watch
+from tilelang_trace.recording import codegen, facts, ffi_errors, import_watch
+from tilelang_trace.recording.errors import tell
 from tilelang_trace.recording.recorder import Recording
 from tilelang_trace.recording.say import say
-from tilelang_trace.recording.spans import Patches, leave_no_frame
 from tilelang_trace.recording.tilelang import compiles
 from tilelang_trace.recording.tilelang import hooks as tilelang_hooks
+from tilelang_trace.recording.wrapping import Patches, leave_no_frame
 from tilelang_trace.tvm_binding import TvmPassInstrument
 
 _PACKAGE, _MODULE = "tvm", "tvm.ir.transform"
 
+Left: TypeAlias = Callable[[Any, "BaseException | None"], None]
+
 _lock = threading.RLock()
 _active: tuple[Recording, ...] = ()
+"""What is told of everything."""
+_guarded: tuple[tuple[Recording, Left], ...] = ()
+"""What is told by an instrument of its own, which sees no exceptions: those come from here."""
 _wrapping: _Wrapping | None = None
 
 
@@ -60,6 +67,17 @@ def start(recording: Recording) -> None:
         tilelang_hooks.start(lambda: _active)
 
 
+def guard(recording: Recording, left: Left) -> None:
+    """Tell this recording, to which an instrument of its own reports its passes, of exceptions that
+    come out of passes, and `left` of each PassContext that was left and of what ended it. Until the
+    process ends: TVM holds the instrument that long too.
+    """
+    global _guarded
+    with _lock:
+        _guarded = (*_guarded, (recording, left))
+        _wrap()
+
+
 def stop(recording: Recording) -> None:
     """Let this recording see nothing more; TVM is as it was once no recording is left."""
     global _active, _wrapping
@@ -69,17 +87,20 @@ def stop(recording: Recording) -> None:
             import_watch.forget(_PACKAGE, _wrap)
             tilelang_hooks.stop()
             if _wrapping is not None:
-                _wrapping.undo()
-                _wrapping = None
+                _wrapping.give_back()
+                if not _guarded:
+                    _wrapping.undo()
+                    _wrapping = None
 
 
 def _wrap() -> None:
     global _wrapping
     with _lock:
-        if _wrapping is None and _active:
+        if _wrapping is None and (_active or _guarded):
             try:
                 _wrapping = _Wrapping(sys.modules[_MODULE])
-                _wrapping.adopt_current()
+                if _active:
+                    _wrapping.adopt_current()
             except Exception as error:  # a TVM that is built otherwise must still compile
                 say(f"nothing is recorded: {type(error).__name__}: {error}")
 
@@ -91,6 +112,12 @@ def _after_fork() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
+
+
+def _is_our_callback(trace: TracebackType) -> bool:
+    """Whether an exception came out of one of our instruments."""
+    module = str(trace.tb_frame.f_globals.get("__name__"))
+    return module.startswith("tilelang_trace.recording.")
 
 
 class _Callbacks(TvmPassInstrument):
@@ -143,10 +170,14 @@ class _Wrapping:
         ):
             self._patches.wrap(cls, name, _like(wrapper))
         codegen.wrap(self._patches, lambda: _active)
+        ffi_errors.watch(self._patches, tell, _is_our_callback)
 
     def undo(self) -> None:
         """Put everything back."""
         self._patches.undo()
+
+    def give_back(self) -> None:
+        """Take our instrument out of the contexts of this thread that hold nothing else."""
         # Only those of this thread: in those of others, TVM may be going through the instruments at
         # this moment. Ours does nothing there from now on.
         for context in self._adopted.contexts:
@@ -173,7 +204,9 @@ class _Wrapping:
         instruments = list(context.instruments)
         return len(instruments) == 1 and bool(self._ours.same_as(instruments[0]))
 
-    def _with_ours(self, instruments: Any) -> list[Any]:
+    def _with_ours(self, instruments: Any) -> Any:
+        if not _active:
+            return instruments
         theirs = [i for i in instruments or () if not self._ours.same_as(i)]
         return [self._ours, *theirs]
 
@@ -201,7 +234,7 @@ class _Wrapping:
 
     def _enter(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def __enter__(context: Any) -> Any:  # noqa: N807
-            label = compiles.take_label()
+            label = compiles.take_label() if _active else {}
             for recording in _active:
                 recording.enter_context(
                     context,
@@ -223,31 +256,42 @@ class _Wrapping:
             try:
                 result = original(context, kind, value, trace)
             except BaseException as error:
-                for recording in _active:
-                    recording.exit_context(context, error)
+                self._left(context, error)
                 leave_no_frame(error)
                 raise
-            for recording in _active:
-                recording.exit_context(context, value)
+            self._left(context, value)
             return result
 
         return __exit__
 
+    def _left(self, context: Any, error: BaseException | None) -> None:
+        for recording in _active:
+            recording.exit_context(context, error)
+        for _, left in _guarded:
+            left(context, error)
+
     def _call(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def __call__(called: Any, mod: Any) -> Any:  # noqa: N807
             calls = [recording.call(called, mod, self.adopt_current) for recording in _active]
+            calls += [recording.call_inside(called, mod) for recording, _ in _guarded]
             try:
                 result = original(called, mod)
             except BaseException as error:
+                stray = ffi_errors.take_stray(error)
                 for call in calls:
                     if call is not None:
-                        call.failed(error)
-                leave_no_frame(error)
-                raise
-            for call in calls:
-                if call is not None:
-                    call.ended(result)
-            return result
+                        call.failed(stray or error)
+                if stray is None:
+                    leave_no_frame(error)
+                    raise
+            else:
+                for call in calls:
+                    if call is not None:
+                        call.ended(result)
+                return result
+            # A signal handler raised it in a callback of ours, where without us there is nothing
+            # that it could strike: it would have come out here, with no translation in between.
+            raise stray
 
         return __call__
 

@@ -12,6 +12,7 @@ from types import FrameType
 from typing import Any
 
 from tilelang_trace.formats import files
+from tilelang_trace.recording import hooks
 from tilelang_trace.recording.finish import write_or_say
 from tilelang_trace.recording.folder import JournalFolder
 from tilelang_trace.recording.recorder import Recording
@@ -26,7 +27,8 @@ class _Entry:
     """A context that was entered. TVM's callbacks don't say which: it stands for it."""
 
     def __init__(self) -> None:
-        self.described = False
+        self.context: Any = None
+        """The PassContext, once a pass ran in it."""
         self._handled = sys.exc_info()[1]
 
     def same_as(self, other: object) -> bool:
@@ -88,6 +90,7 @@ class TraceInstrument(TvmPassInstrument):
         else:
             self.path = self._journals.output
             self._recording = Recording(self._journals.path)
+            hooks.guard(self._recording, self._left)
             atexit.register(self._end)
         super().__init__()
 
@@ -118,6 +121,23 @@ class TraceInstrument(TvmPassInstrument):
             self._recording.detach(entry)
         else:
             self._recording.exit_context(entry, entry.error())
+        self._write_if_outermost()
+
+    def _left(self, context: Any, error: BaseException | None) -> None:
+        """A PassContext was left. TVM has told us, unless it raised on the way (for example because
+        a pass has entered another one and not left it).
+        """
+        entries = self._thread.entries
+        if self._recording is None or error is None:
+            return
+        for index, entry in enumerate(entries):
+            if entry.context is not None and entry.context.same_as(context):
+                del entries[index:]
+                self._recording.exit_context(entry, error)
+                self._write_if_outermost()
+                return
+
+    def _write_if_outermost(self) -> None:
         if not self._thread.entries:
             self._unwritten = True
             if self._writing_ns < _SLOW_NS:
@@ -127,10 +147,10 @@ class TraceInstrument(TvmPassInstrument):
         """A pass begins."""
         if self._recording is None:
             return
-        if self._thread.entries and not self._thread.entries[-1].described:
+        if self._thread.entries and self._thread.entries[-1].context is None:
             # Only now is the context current: TVM enters it after telling the instruments.
-            self._thread.entries[-1].described = True
-            self._recording.describe_context(self._context_class.current())
+            context = self._thread.entries[-1].context = self._context_class.current()
+            self._recording.describe_context(context)
         self._recording.before_pass(mod, info)
 
     def run_after_pass(self, mod: Any, info: Any) -> None:

@@ -53,8 +53,8 @@ class IrSink(ThreadSink):
         super().exit_context(context, error)
         self._watch.forget()
 
-    def _taken_off(self, entry: Entry) -> None:
-        super()._taken_off(entry)
+    def _take_off(self, entry: Entry) -> None:
+        super()._take_off(entry)
         if isinstance(entry, OpenPass):
             self._looks.pop(entry, None)
 

@@ -80,6 +80,13 @@ class Journal:
             self._position = end
             self._map[begin] = KEY
 
+    def has(self, packet: bytes) -> bool:
+        """Whether this packet was appended, among the last ones."""
+        with self._lock:
+            end = self._start + self._position
+            begin = max(0, end - len(packet) - BLOCK_BYTES)
+            return packet in os.pread(self._descriptor, end - begin, begin)
+
     def close(self, last: bytes = b"") -> None:
         """Append a last packet of less than a block, if any, cut the zeros off and close the
         file.

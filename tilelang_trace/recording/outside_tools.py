@@ -12,7 +12,8 @@ from collections.abc import Callable
 from typing import Any
 
 from tilelang_trace.recording.command_line import masked, masked_text, words_of
-from tilelang_trace.recording.spans import Patches, Span, around
+from tilelang_trace.recording.spans import Span
+from tilelang_trace.recording.wrapping import Patches, around
 from tilelang_trace.trace.json_values import Json
 
 _ATTRIBUTE = "_tilelang_trace_tool"

@@ -20,11 +20,12 @@ from tilelang_trace.formats.packets import (
     metadata_packet,
     track_packet,
 )
-from tilelang_trace.recording import facts, folder
+from tilelang_trace.recording import crash_stack, facts, folder
 from tilelang_trace.recording.ir_facts import MODES, OFF, IrWatch, check_mode
 from tilelang_trace.recording.ir_sink import IrSink, LinesCounter
 from tilelang_trace.recording.journal import Journal
 from tilelang_trace.recording.say import say
+from tilelang_trace.recording.signals import comes_from_a_signal
 from tilelang_trace.recording.sink import OpenSlice, ThreadSink
 from tilelang_trace.trace.json_values import Json
 from tilelang_trace.version import __version__
@@ -182,8 +183,18 @@ class Recording:
             self.trouble(error)
             return None
 
+    def call_inside(self, called: Any, mod: Any) -> Call | None:
+        """The same for a recording that is told of its own contexts only: None outside of them."""
+        sink = self._threads.sink
+        return self.call(called, mod, lambda: True) if sink is not None and sink.stack else None
+
     def trouble(self, error: BaseException) -> None:
-        """Say once that the recording stops here, and why. What it has is kept."""
+        """Say once that the recording stops here, and why. What it has is kept.
+
+        Call it where the error is caught: one that comes from a signal is raised again.
+        """
+        if comes_from_a_signal(error):
+            raise error
         if not self.stopped:
             self.stopped = True
             if not self._journals.exists():
@@ -218,6 +229,7 @@ class Recording:
                     self._journal = self._open_journal()
                 journal, self._journal = self._journal, None
             if journal is not None:
+                crash_stack.disarm(journal.path)
                 journal.close(metadata_packet(1, now, folder.END, end))
         except OSError as error:
             if how != "trouble":  # else it has been said already
@@ -237,11 +249,12 @@ class Recording:
         with self._lock:
             if self._journal is None:
                 self._journal = self._open_journal()
-            append = self._journal.append
+                crash_stack.arm(self._journal.path)
+            journal = self._journal
             number = next(self._numbers) + 2
             track = _uuid(self._pid, number)
             arguments = (
-                append,
+                journal,
                 number,
                 track,
                 _uuid(self._pid, 1),
@@ -252,7 +265,7 @@ class Recording:
             if self._view is None:
                 return ThreadSink(*arguments)
             number = next(self._numbers) + 2
-            counter = LinesCounter(append, number, _uuid(self._pid, number), track)
+            counter = LinesCounter(journal.append, number, _uuid(self._pid, number), track)
             return IrSink(*arguments, watch=IrWatch(self._view()), counter=counter)
 
     def _open_journal(self) -> Journal:
@@ -314,7 +327,11 @@ class Call:
         """An exception came out of it."""
         try:
             if self._recording.is_current(self._sink):
-                self._sink.unwind(self._mark, error)
+                try:
+                    self._sink.unwind(self._mark, error)
+                except KeyboardInterrupt:  # it struck in between: what is left to end, ends now
+                    self._sink.unwind(self._mark, error)
+                    raise
         except Exception as ours:
             self._recording.trouble(ours)
 

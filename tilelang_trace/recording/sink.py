@@ -6,6 +6,7 @@ when the journal is read (statuses of what ended well, phases, names) is left to
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Mapping
 from time import monotonic_ns
@@ -21,7 +22,8 @@ from tilelang_trace.formats.packets import (
     track_packet,
 )
 from tilelang_trace.kernel_label import kernel_label
-from tilelang_trace.recording.errors import describe
+from tilelang_trace.recording.errors import INSTRUMENT, describe
+from tilelang_trace.recording.journal import Journal
 from tilelang_trace.trace.arguments import CONTEXT, CONTEXT_NAME, FAILED, INCOMPLETE, PASS
 from tilelang_trace.trace.error_argument import enclosing, error_argument
 from tilelang_trace.trace.json_values import Json
@@ -36,9 +38,17 @@ _DETACHED = error_argument(
     "", "detached", "the instrument was taken out of the PassContext while this ran"
 )
 
+_LEAKED = error_argument("", "mismatch", "this PassContext was entered and never left")
+"""The `error` of a context that is still open when what encloses it ends."""
+
 UNSEEN = "tilelang_trace.unseen"
 """Name of the JSON value in a journal, a dot and a thread's track behind it: how many passes ended
 there whose begin was not seen, because recording began in the middle of them.
+"""
+
+IDENT = "tilelang_trace.ident"
+"""Name of the JSON value in a journal, a dot and a thread's id behind it: `threading.get_ident` of
+the thread, by which faulthandler names it.
 """
 
 
@@ -101,7 +111,7 @@ class ThreadSink:
 
     def __init__(
         self,
-        append: Callable[[bytes], None],
+        journal: Journal,
         sequence_id: int,
         track: int,
         process_track: int,
@@ -109,16 +119,14 @@ class ThreadSink:
         next_context: Callable[[], int],
         phase: Callable[[], str | None],
     ) -> None:
-        self._append = append
+        self._journal = journal
+        self._append = journal.append
+        self._sequence_id = sequence_id
         self._track = track
         self.pid = pid
         """The process that it writes for: after a fork, the child has sinks of its own."""
         self._next_context = next_context
         self._phase = phase
-        packets = self._packets = PacketSequence(sequence_id, track, CLOCK_MONOTONIC)
-        self._sequence = packets.integers("sequence")
-        self._depth = packets.integers("depth")
-        self._parent = packets.integers("parent_sequence")
         self.stack: list[Entry] = []
         """What is open, outermost first."""
         self.default = self.context = OpenContext(None, None, watched=False)
@@ -128,56 +136,66 @@ class ThreadSink:
         self.strays = 0
         """After-callbacks of passes whose begin was not seen."""
         self._propagating = False
-        """Whether the last thing that happened was that an exception ended a slice."""
-        thread = threading.current_thread()
-        append(
+        """Whether the last thing that happened was that an exception ended a slice which has the
+        blame for it.
+        """
+        self._handled = 0
+        """`id` of the exception that was being handled when the outermost open slice began."""
+        thread, tid = threading.current_thread(), threading.get_native_id()
+        self._append(
             track_packet(
                 sequence_id,
                 track,
                 parent=process_track,
-                thread=(pid, threading.get_native_id(), thread.name),
+                thread=(pid, tid, thread.name),
             )
         )
-        append(packets.first())
+        self._append(metadata_packet(1, monotonic_ns(), f"{IDENT}.{tid}", threading.get_ident()))
+        self._start_packets()
 
     # ------------------------------------------------------------------------------- passes
 
     def before_pass(self, mod: Any, info: Any, more: bytes = b"") -> None:
         """A pass begins; `more` is further arguments of it, as fields of its event."""
-        context = self.context
-        passes = context.passes
-        sequence = context.next_sequence
-        context.next_sequence = sequence + 1
-        packets = self._packets
-        event = packets.head(str(info.name), PASS) + self._sequence[sequence]
-        event += self._depth[len(passes)]
-        if passes:
-            event += self._parent[passes[-1].sequence]
-        phase = self._phase()
-        if phase is not None:
-            event += packets.argument("phase", phase)
-        if not context.labelled:
-            context.labelled = True
-            label = kernel_label(mod)
-            if label:
-                # Moved to the context's slice when the journal is read: that one has begun already.
-                event += packets.argument("kernel", label)
-        entry = OpenPass(info, sequence)
-        passes.append(entry)
-        self.stack.append(entry)
-        self._propagating = False
-        self._append(packets.stamped(monotonic_ns(), event + more))
+        entry = packet = None
+        try:
+            context = self.context
+            passes = context.passes
+            sequence = context.next_sequence
+            packets = self._packets
+            event = packets.head(str(info.name), PASS) + self._sequence[sequence]
+            event += self._depth[len(passes)]
+            if passes:
+                event += self._parent[passes[-1].sequence]
+            elif not self.stack:
+                self._note_handled()
+            phase = self._phase()
+            if phase is not None:
+                event += packets.argument("phase", phase)
+            if not context.labelled:
+                context.labelled = True
+                label = kernel_label(mod)
+                if label:
+                    # Moved to the context's slice when the journal is read: that one has begun.
+                    event += packets.argument("kernel", label)
+            entry = OpenPass(info, sequence)
+            passes.append(entry)
+            self.stack.append(entry)
+            self._propagating = False
+            packet = packets.stamped(monotonic_ns(), event + more)
+            self._append(packet)
+            context.next_sequence = sequence + 1
+        except BaseException:
+            self._repair(entry, packet, begins=True)
+            raise
 
     def after_pass(self, mod: Any, info: Any) -> None:
         """A pass ended well."""
         now = monotonic_ns()
-        stack = self.stack
-        innermost = stack[-1] if stack else None
+        innermost = self.stack[-1] if self.stack else None
         if type(innermost) is OpenPass and info.same_as(innermost.info):
-            stack.pop()
-            self.context.passes.pop()
             self._propagating = False
-            self._append(self._packets.stamped(now, END))
+            self._close(innermost, now)
         elif not self._end(is_pass(info), now, None):
             self.strays += 1
             self._append(metadata_packet(1, now, f"{UNSEEN}.{self._track}", self.strays))
@@ -186,9 +204,8 @@ class ThreadSink:
 
     def enter_context(self, context: Any, arguments: Mapping[str, Json], watched: bool) -> None:
         """A PassContext is entered."""
-        self.context = OpenContext(context, self.context, watched)
         self._begin(
-            self.context,
+            OpenContext(context, self.context, watched),
             CONTEXT_NAME,
             CONTEXT,
             {"context": self._next_context(), **arguments},
@@ -202,10 +219,10 @@ class ThreadSink:
 
     def detach(self, context: Any) -> None:
         """Nothing more comes from a PassContext that goes on. No failure, but no proper end."""
-        entry, inside = pairing.close(self.stack, _is_context(context))
-        if entry is not None:
+        depth = pairing.find(self.stack, _is_context(context))
+        if depth is not None:
             self._propagating = True
-            self._give_up([entry, *inside], monotonic_ns(), _DETACHED)
+            self._give_up(depth, monotonic_ns(), _DETACHED, leaks=False)
             self._propagating = False
 
     # ------------------------------------------------------------------------------- other slices
@@ -234,47 +251,119 @@ class ThreadSink:
         ended.
         """
         if len(self.stack) > mark:
-            self._give_up(pairing.unwind(self.stack, mark), monotonic_ns(), describe(error))
+            self._give_up(mark, monotonic_ns(), describe(error, self._handled))
 
     # ------------------------------------------------------------------------------- the stack
 
     def _begin(self, entry: Entry, name: str, kind: str, arguments: Mapping[str, Json]) -> None:
-        self.stack.append(entry)
-        self._propagating = False
-        self._append(self._packets.begin(monotonic_ns(), name, kind, arguments))
+        packet = None
+        try:
+            if not self.stack:
+                self._note_handled()
+            self.stack.append(entry)
+            if type(entry) is OpenContext:
+                self.context = entry
+            self._propagating = False
+            packet = self._packets.begin(monotonic_ns(), name, kind, arguments)
+            self._append(packet)
+        except BaseException:
+            self._repair(entry, packet, begins=True)
+            raise
 
     def _end(self, matches: Callable[[Entry], bool], now: int, error: BaseException | None) -> bool:
         """End the innermost entry that matches, and what is still open inside it, which has failed:
         it is what an exception ended that was caught where no wrapper of ours could see it, or the
         `error` that ends the entry as well. False if there is no such entry.
         """
-        entry, stale = pairing.close(self.stack, matches)
-        if entry is None:
+        depth = pairing.find(self.stack, matches)
+        if depth is None:
             return False
-        failure = describe(error) if error is not None else _SWALLOWED
-        self._give_up(stale, now, failure)
+        failure = describe(error, self._handled) if error is not None else _SWALLOWED
+        self._give_up(depth + 1, now, failure)
         if error is not None:
-            self._give_up([entry], now, failure)
+            self._give_up(depth, now, failure, leaks=False)
         else:
-            self._taken_off(entry)
             self._propagating = False
-            self._append(self._packets.end(now, entry.late))
+            entry = self.stack[depth]
+            self._close(entry, now, entry.late)
         return True
 
-    def _give_up(self, entries: list[Entry], now: int, failure: dict[str, Json]) -> None:
-        """End entries, taken off the stack, that did not end well: the innermost has failed, unless
+    def _give_up(
+        self, depth: int, now: int, failure: dict[str, Json], *, leaks: bool = True
+    ) -> None:
+        """End all entries from this depth on, none of which ended well. A PassContext among them is
+        one that nobody has left, unless told otherwise.
+        """
+        while len(self.stack) > depth:
+            entry = self.stack[-1]
+            status, error = self._blame(entry, failure, leaks)
+            arguments = {"status": status, "error": error, **entry.late}
+            self._close(entry, now, arguments, colour=COLOURS[status])
+            if status == FAILED:
+                self._propagating = True
+
+    def _blame(
+        self, entry: Entry, failure: dict[str, Json], leaks: bool
+    ) -> tuple[str, dict[str, Json]]:
+        """Status and `error` of the innermost entry, which did not end well: it has failed, unless
         one inside it has, just before.
         """
-        for entry in reversed(entries):
-            self._taken_off(entry)
-            status = INCOMPLETE if self._propagating else FAILED
-            error = enclosing(failure) if self._propagating else failure
-            self._propagating = True
-            arguments = {"status": status, "error": error, **entry.late}
-            self._append(self._packets.end(now, arguments, colour=COLOURS[status]))
+        if leaks and type(entry) is OpenContext:
+            return INCOMPLETE, _LEAKED
+        if self._propagating:
+            return INCOMPLETE, enclosing(failure)
+        is_inside = any(type(outer) is not OpenPass for outer in self.stack[:-1])
+        if failure["cause"] == INSTRUMENT and type(entry) is OpenPass and is_inside:
+            return INCOMPLETE, enclosing(failure)  # no pass is to blame, what is around them is
+        return FAILED, failure
 
-    def _taken_off(self, entry: Entry) -> None:
+    def _close(
+        self, entry: Entry, now: int, arguments: Mapping[str, Json] = _NOTHING, colour: str = ""
+    ) -> None:
+        """Write the end of the innermost entry and take it off the stack."""
+        packet = None
+        try:
+            packets = self._packets
+            if arguments:
+                packet = packets.end(now, arguments, colour=colour)
+            else:
+                packet = packets.stamped(now, END)
+            self._append(packet)
+            self._take_off(entry)
+        except BaseException:
+            self._repair(entry, packet, begins=False)
+            raise
+
+    def _take_off(self, entry: Entry) -> None:
+        self.stack.pop()
         if type(entry) is OpenPass:
             self.context.passes.pop()
         elif type(entry) is OpenContext:
             self.context = entry.outer or self.default
+
+    def _repair(self, entry: Entry | None, packet: bytes | None, *, begins: bool) -> None:
+        """An exception struck in the middle of a begin or an end: make the stack what the journal
+        says, and start the packets anew, for names may have been lost on the way.
+
+        A signal handler can raise anywhere in here (Ctrl-C does), and so can the lack of memory.
+        """
+        is_written = packet is not None and self._journal.has(packet)
+        if entry is not None and is_written != begins:
+            for entries in (self.stack, self.context.passes):
+                if entries and entries[-1] is entry:
+                    entries.pop()
+            if self.context is entry:
+                self.context = entry.outer or self.default
+        self._start_packets()
+
+    def _start_packets(self) -> None:
+        packets = PacketSequence(self._sequence_id, self._track, CLOCK_MONOTONIC)
+        self._packets = packets
+        self._sequence = packets.integers("sequence")
+        self._depth = packets.integers("depth")
+        self._parent = packets.integers("parent_sequence")
+        self._append(packets.first())
+
+    def _note_handled(self) -> None:
+        # Its id and not the exception itself, which would keep alive what its frames hold.
+        self._handled = id(sys.exc_info()[1])

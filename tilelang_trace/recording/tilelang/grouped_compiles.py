@@ -12,9 +12,9 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from tilelang_trace.recording.spans import Scope, around
 from tilelang_trace.recording.tilelang import compiles
 from tilelang_trace.recording.tilelang.compiles import Compile, Compiles
+from tilelang_trace.recording.wrapping import Scope, around
 
 _DEVICE_STAGE = "stage=grouped-device"
 """How TileLang's label of the PassContext for all candidates begins."""

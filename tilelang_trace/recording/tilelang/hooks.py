@@ -18,9 +18,10 @@ from typing import Any
 
 from tilelang_trace.recording import import_watch, outside_tools
 from tilelang_trace.recording.recorder import Recording
-from tilelang_trace.recording.spans import Patches, Scope, Span, around, say_once
+from tilelang_trace.recording.spans import Span
 from tilelang_trace.recording.tilelang import compiles, grouped_compiles
 from tilelang_trace.recording.tilelang.compiles import Compile, Compiles
+from tilelang_trace.recording.wrapping import Patches, Scope, around, say_once
 from tilelang_trace.trace.arguments import CODEGEN, STEP
 
 _PACKAGE = "tilelang"

@@ -1,0 +1,105 @@
+"""What became of the slices of one journal that never ended, and why its recording is not whole."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tilelang_trace.formats.pftrace_reader import Reading
+from tilelang_trace.recording import crash_stack, folder
+from tilelang_trace.recording.death import Death, ProcessEnd, death_of
+from tilelang_trace.recording.sink import IDENT, UNSEEN
+from tilelang_trace.trace.arguments import FAILED, INCOMPLETE, OK, OPEN
+from tilelang_trace.trace.error_argument import enclosing, error_argument
+from tilelang_trace.trace.json_values import Json
+
+_STOPPED = enclosing(error_argument("", "detached", "recording stopped while this ran"))
+"""The `error` of what went on when the recording could not (on a full disk, for example)."""
+
+
+@dataclass
+class Settled:
+    """What a journal tells beside its slices."""
+
+    reasons: list[str] = field(default_factory=list)
+    """Why the recording is not whole; empty if it is."""
+    exit: dict[str, Json] = field(default_factory=dict)
+    """What the metadata's `exit` says of the process, as far as the journal knows more than its
+    parent: the signal, and the Python stack if no slice failed by the process's death to bear it.
+    """
+
+
+def settle(reading: Reading, path: Path, alive: bool, end: ProcessEnd | None) -> Settled:
+    """Give each slice of a journal its status; `end` is how its process ended, if that was seen."""
+    settled = Settled()
+    header = reading.documents.get(folder.START)
+    pid = header.get("pid") if isinstance(header, dict) else None
+    closing = reading.documents.get(folder.END)
+    last = reading.last_time
+    death: Death | None = None
+    unfinished: dict[str, Json] = {"status": OPEN}
+    if isinstance(closing, Mapping):
+        last = max(last, int(closing.get("time_ns", 0)))
+        if closing.get("how") == "trouble":
+            settled.reasons.append(f"recording stopped: {closing.get('why')}")
+            unfinished = {"status": INCOMPLETE, "error": _STOPPED}
+    elif alive and end is None:
+        if reading.unfinished and pid != os.getpid():
+            settled.reasons.append(f"process {pid} still ran a pass when this was written")
+    else:
+        last = last if end is None else max(last, end.time_ns)
+        death = death_of(end, crash_stack.read(path))
+        unfinished = {"status": INCOMPLETE, "error": enclosing(death.error)}
+        killer = death.signal if end is None else ""  # else the parent tells
+        settled.reasons += _how_it_ended(pid, killer, bool(reading.unfinished))
+        if death.signal:
+            settled.exit["signal"] = death.signal
+    settled.reasons += _unseen(reading)
+
+    has_failed = False
+    for lane, rows in reading.unfinished.items():
+        for row in rows:
+            reading.arguments.setdefault(row, {}).update(unfinished)
+        if death is not None and _is_to_blame(reading, lane, death):
+            reading.arguments[rows[-1]] |= {"status": FAILED, "error": death.error}
+            has_failed = True
+        # The last thing that was seen may be a begin: those around it end no earlier than it does.
+        last = max(last, *(reading.builder.begins[row] + 1 for row in rows))
+    for row in (row for rows in reading.unfinished.values() for row in rows):
+        reading.builder.ends[row] = last
+    for row in reading.rows:
+        reading.arguments.setdefault(row, {}).setdefault("status", OK)
+    if death is not None and death.signal and death.stack and not has_failed:
+        settled.exit["stack"] = death.stack
+    return settled
+
+
+def _how_it_ended(pid: Json, killer: str, in_the_middle: bool) -> list[str]:
+    how = f"process {pid} was killed by {killer}" if killer else f"process {pid} ended"
+    if in_the_middle:
+        return [f"{how} in the middle of a pass or PassContext"]
+    # A process may leave by os._exit, as forked workers do: no harm if all slices had ended.
+    return [how] if killer else []
+
+
+def _unseen(reading: Reading) -> list[str]:
+    unseen = sum(
+        value
+        for name, value in reading.documents.items()
+        if name.startswith(f"{UNSEEN}.") and isinstance(value, int)
+    )
+    if not unseen:
+        return []
+    which = "a pass that ended" if unseen == 1 else f"{unseen} passes that ended"
+    return [f"{which} had begun before recording did"]
+
+
+def _is_to_blame(reading: Reading, lane: int, death: Death) -> bool:
+    """Whether what ran on this lane failed by the death of its process: not if another crashed."""
+    thread = reading.builder.lanes[lane].thread
+    if death.culprit is None or thread is None:
+        return True
+    tid = reading.builder.threads[thread].tid
+    return reading.documents.get(f"{IDENT}.{tid}") == death.culprit
