@@ -73,6 +73,11 @@ def longest(threads: Sequence[Thread]) -> Thread | None:
     return min(in_pass or busy, key=lambda thread: thread.open[-1].begun_ns, default=None)
 
 
+def passes(count: int) -> str:
+    """`1 pass`, `41 passes`."""
+    return f"{count} {'pass' if count == 1 else 'passes'}"
+
+
 def span(ns: int) -> str:
     """A time for people: `850 ms`, `12.3 s`, `63 min 12 s`, `2 h 5 min`."""
     seconds = max(ns, 0) / _SECOND
@@ -91,4 +96,4 @@ def _printable(name: str) -> str:
     return "".join(character if character.isprintable() else "?" for character in name)
 
 
-__all__ = ["LiveView", "Slice", "Thread", "longest", "span", "where"]
+__all__ = ["LiveView", "Slice", "Thread", "longest", "passes", "span", "where"]

@@ -1,5 +1,5 @@
 """Processes as Linux shows them in `/proc`: which ones another has started, which folder of
-journals one records into. Elsewhere there are none to be found.
+journals one records into. Elsewhere what a process has started can't be found.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from tilelang_trace.recording.tree import FOLDER_ENDING
+from tilelang_trace.recording.tree import runs as runs_at_all
 
 _PROC = Path("/proc")
 
@@ -22,15 +23,15 @@ def can_be_listed() -> bool:
     return (_PROC / "self" / "stat").exists()
 
 
-def descendants(pid: int) -> list[Process]:
-    """What a process has started, and what that has started, as long as it is not orphaned."""
+def descendants(*pids: int) -> list[Process]:
+    """What these have started, and what that has started, as long as it is not orphaned."""
     children: dict[int, list[Process]] = {}
     for entry in _PROC.glob("[0-9]*"):
         known = _stat(int(entry.name))
         if known is not None:
             children.setdefault(known[0], []).append((int(entry.name), known[1]))
     found: list[Process] = []
-    new = list(children.get(pid, ()))
+    new = [child for pid in pids for child in children.get(pid, ())]
     while new:
         found += new
         new = [child for process in new for child in children.get(process[0], ())]
@@ -48,13 +49,17 @@ def send(processes: Iterable[Process], number: int) -> None:
 def runs(process: Process) -> bool:
     """Whether it has not ended."""
     known = _stat(process[0])
-    return known is not None and known[1] == process[1] and known[2] not in "ZX"
+    if known is None:
+        return not can_be_listed() and runs_at_all(process[0])
+    return known[1] == process[1] and known[2] not in "ZX"
 
 
 def identified(pid: int) -> Process | None:
     """The process that has this pid now."""
     known = _stat(pid)
-    return (pid, known[1]) if known is not None else None
+    if known is None:
+        return None if can_be_listed() else (pid, 0)
+    return pid, known[1]
 
 
 def journal_folders(pid: int) -> list[Path]:

@@ -13,7 +13,7 @@ from shlex import quote
 from tilelang_trace.errors import UserError
 from tilelang_trace.formats import files, naming
 from tilelang_trace.recording import finish, folder, processes
-from tilelang_trace.recording.live import LiveView, span, where
+from tilelang_trace.recording.live import LiveView, passes, span, where
 from tilelang_trace.recording.tree import FOLDER_ENDING
 
 
@@ -54,10 +54,9 @@ def _lines(view: LiveView) -> Iterator[str]:
     now = time.monotonic_ns()
     for thread in view.threads():
         if thread.open:
-            done = f"{thread.passes} {'pass' if thread.passes == 1 else 'passes'} done"
             since = span(now - thread.open[-1].begun_ns)
             name = f"process {thread.pid}, {thread.name or thread.tid}"
-            yield f"{name}: {where(thread)}, for {since} ({done})"
+            yield f"{name}: {where(thread)}, for {since} ({passes(thread.passes)} done)"
 
 
 def _journals(target: str) -> Path:
