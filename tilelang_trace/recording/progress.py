@@ -32,8 +32,8 @@ class Progress(Watcher):
             others = sum(bool(other.open) for other in threads) - 1
             more = f" (and {others} more)" if others else ""
             place = f"{where(thread)}, for {span(now - thread.open[-1].begun_ns)}{more}"
-        done = passes(self._view.passes)
-        self._line.show(f"tilelang-trace: {span(now - self._begun_ns)}, {done} done  ", place)
+        so_far = f"{span(now - self._begun_ns)}, {passes(self._view.passes)} done"
+        self._line.show(f"tilelang-trace: {so_far}", place and f" | {place}")
 
     def close(self) -> None:
         """Take the line away."""

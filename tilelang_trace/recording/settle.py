@@ -47,6 +47,7 @@ def settle(
     pid = header.get("pid") if isinstance(header, dict) else None
     closing = reading.documents.get(folder.END)
     last = reading.last_time
+    timed_out = timeout if timeout is not None and path in timeout.stacks else None
     death: Death | None = None
     unfinished: dict[str, Json] = {"status": OPEN}
     if isinstance(closing, Mapping):
@@ -61,11 +62,13 @@ def settle(
     else:
         last = last if end is None else max(last, end.time_ns)
         death = death_of(end, crash_stack.read(path))
-        if is_out := timeout is not None and path in timeout.stacks:
-            death = replace(death, error=timeout.error(path), culprit=None)
+        if timed_out is not None:
+            last = max(last, timed_out.time_ns)
+            death = replace(death, error=timed_out.error(path), culprit=None)
         unfinished = {"status": INCOMPLETE, "error": enclosing(death.error)}
-        killer = death.signal if end is None else ""  # else the parent tells
-        settled.reasons += _how_it_ended(pid, killer, bool(reading.unfinished))
+        if timed_out is None:  # else that is the reason
+            killer = death.signal if end is None else ""  # else the parent tells
+            settled.reasons += _how_it_ended(pid, killer, bool(reading.unfinished))
         if death.signal:
             settled.exit["signal"] = death.signal
     settled.reasons += _unseen(reading)
@@ -83,14 +86,14 @@ def settle(
         reading.builder.ends[row] = last
     for row in reading.rows:
         reading.arguments.setdefault(row, {}).setdefault("status", OK)
-    if timeout is not None and path in timeout.stacks:
-        _ended_by(timeout, path, reading)
+    if timed_out is not None:
+        _failed_by(timed_out, path, reading)
     if death is not None and death.signal and death.stack and not has_failed:
         settled.exit["stack"] = death.stack
     return settled
 
 
-def _ended_by(timeout: TimeOut, path: Path, reading: Reading) -> None:
+def _failed_by(timeout: TimeOut, path: Path, reading: Reading) -> None:
     """What failed after the time was over failed for that reason, whatever the script made of the
     signal.
     """

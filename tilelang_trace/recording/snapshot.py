@@ -15,6 +15,7 @@ from tilelang_trace.formats import files, naming
 from tilelang_trace.recording import finish, folder, processes
 from tilelang_trace.recording.live import LiveView, passes, span, where
 from tilelang_trace.recording.tree import FOLDER_ENDING
+from tilelang_trace.trace.model import Trace
 
 
 @dataclass(frozen=True)
@@ -33,24 +34,23 @@ def take(target: str, path: str | None) -> Snapshot:
     if path is not None:
         naming.check_pattern(path, [])
     journals = _journals(target)
-    view = LiveView(journals)
-    view.update()
-    if not view.journals():
-        raise UserError(f"{target}: {_why_nothing(journals)}")
-    lines = tuple(_lines(view))
-    written = Path(path) if path is not None else _beside(journals, min(view.journals().values()))
+    _check(target, journals)
+    lines = tuple(_lines(journals))
     try:
         trace = finish.read_journals(journals)
     except UserError:
         if journals.exists():
             raise
         raise UserError(f"{target}: the recording has just ended") from None
+    written = Path(path) if path is not None else _beside(journals, trace)
     recording = {**trace.metadata["recording"], "complete": False, "reason": "a snapshot"}
     files.write(replace(trace, metadata={**trace.metadata, "recording": recording}), written)
     return Snapshot(written, lines)
 
 
-def _lines(view: LiveView) -> Iterator[str]:
+def _lines(journals: Path) -> Iterator[str]:
+    view = LiveView(journals)
+    view.update()
     now = time.monotonic_ns()
     for thread in view.threads():
         if thread.open:
@@ -85,19 +85,23 @@ def _of_process(pid: int) -> Path:
     return found[0]
 
 
-def _why_nothing(journals: Path) -> str:
-    if not journals.is_dir():
-        return "nothing is recorded there"
-    if folder.is_in_use(journals):
-        return "nothing has been compiled there yet"
-    output = str(journals).removesuffix(FOLDER_ENDING)
-    convert = f"tilelang-trace convert {quote(str(journals))} -o {quote(output)}"
-    return f"its recording has ended without writing it; to finish it: {convert}"
+def _check(target: str, journals: Path) -> None:
+    """Raises UserError if nothing is recorded there at this moment."""
+    if journals.is_dir() and folder.is_in_use(journals):
+        if not folder.journals_in(journals):
+            raise UserError(f"{target}: nothing has been compiled there yet")
+    elif folder.journals_in(journals):
+        output = str(journals).removesuffix(FOLDER_ENDING)
+        convert = f"tilelang-trace convert {quote(str(journals))} -o {quote(output)}"
+        raise UserError(f"{target}: its recording did not end; to finish it: {convert}")
+    else:
+        raise UserError(f"{target}: nothing is recorded there")
 
 
-def _beside(journals: Path, pid: int) -> Path:
+def _beside(journals: Path, trace: Trace) -> Path:
     """`mlp.snapshot.pftrace` beside `mlp.pftrace`."""
     output = Path(str(journals).removesuffix(FOLDER_ENDING))
+    pid = trace.processes[0].pid if trace.processes else ""
     output = naming.filled(output, {"pid": str(pid), "kernel": "all"})
     ending = naming.ending_of(output)
     return output.with_name(f"{output.name.removesuffix(ending)}.snapshot{ending}")

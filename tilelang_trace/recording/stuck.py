@@ -33,6 +33,6 @@ class Stuck(Watcher):
             return  # it has done something since: that it goes on is its own decision
         since = span(time.monotonic_ns() - thread.open[-1].begun_ns)
         say(
-            f"the script is in {where(thread)} since {since} and has not stopped yet; "
+            f"the script has been in {where(thread)} for {since} and has not stopped yet; "
             "Ctrl-\\ ends it"
         )
