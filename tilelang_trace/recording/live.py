@@ -12,7 +12,7 @@ from tilelang_trace.recording import folder
 from tilelang_trace.recording.live_journal import LiveJournal, Slice, Thread
 from tilelang_trace.trace.arguments import CONTEXT, PASS
 
-_SECOND, _MINUTE = 10**9, 60
+_MS = 10**6
 
 
 class LiveView:
@@ -30,8 +30,9 @@ class LiveView:
         for path in folder.journals_in(self._folder):
             if path not in self._journals:
                 self._journals[path] = LiveJournal(path)
-            if not self._journals[path].ended:
-                self._journals[path].update()
+        for journal in self._journals.values():
+            if not journal.ended:
+                journal.update()
 
     @property
     def passes(self) -> int:
@@ -80,13 +81,13 @@ def passes(count: int) -> str:
 
 def span(ns: int) -> str:
     """A time for people: `850 ms`, `12.3 s`, `63 min 12 s`, `2 h 5 min`."""
-    seconds = max(ns, 0) / _SECOND
-    if seconds < 1:
-        return f"{seconds * 1000:.0f} ms"
-    if seconds < _MINUTE:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(int(seconds), _MINUTE)
-    if minutes < 2 * _MINUTE:
+    ms = max(round(ns / _MS), 0)
+    if ms < 1000:
+        return f"{ms} ms"
+    if ms < 59_950:
+        return f"{ms / 1000:.1f} s"
+    minutes, rest = divmod(round(ms / 1000), 60)
+    if minutes < 120:
         return f"{minutes} min {rest} s"
     return f"{minutes // 60} h {minutes % 60} min"
 

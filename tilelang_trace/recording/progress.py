@@ -33,7 +33,7 @@ class Progress(Watcher):
             more = f" (and {others} more)" if others else ""
             place = f"{where(thread)}, for {span(now - thread.open[-1].begun_ns)}{more}"
         so_far = f"{span(now - self._begun_ns)}, {passes(self._view.passes)} done"
-        self._line.show(f"tilelang-trace: {so_far}", place and f" | {place}")
+        self._line.show(f"tilelang-trace: {so_far}{' | ' if place else ''}", place)
 
     def close(self) -> None:
         """Take the line away."""
