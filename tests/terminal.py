@@ -1,4 +1,4 @@
-"""A terminal for tests: a program runs in a pseudo-terminal of its own, and pyte shows its screen."""
+"""A terminal for tests: a program runs in a pseudo-terminal of its own; pyte shows its screen."""
 
 from __future__ import annotations
 

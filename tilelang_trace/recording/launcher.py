@@ -87,7 +87,7 @@ def _wait(
     if show_progress and can_show(_STDERR):
         progress = Progress(StatusLine(_STDERR), view)
     elif show_progress:
-        say("no terminal to show the progress in")
+        say("--progress: there is no terminal to show it in")
     stuck = Stuck(view)
     watchers = [watcher for watcher in (timeout, stuck, progress) if watcher is not None]
     try:

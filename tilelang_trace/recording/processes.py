@@ -70,7 +70,7 @@ def journal_folders(pid: int) -> list[Path]:
             for entry in (_PROC / str(process) / "fd").iterdir():
                 with suppress(FileNotFoundError):
                     folder = Path(os.readlink(entry)).parent
-                    if folder.name.endswith(FOLDER_ENDING):
+                    if folder.name.endswith(FOLDER_ENDING) and folder.is_dir():
                         found[folder] = None
     return list(found)
 
