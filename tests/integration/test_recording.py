@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import subprocess
 import sys
 import threading
@@ -345,7 +344,13 @@ class TestTheCompileDoesNotNotice:
         assert "No space left on device" in said[0]
         trace = tilelang_trace.read(tmp_path / "x.pftrace")
         assert "before" in [p[0] for p in passes(trace)]
-        assert rows(trace)[0][3] == "open", "the context did not fail, the recording of it ended"
+        assert rows(trace)[0][3] == "incomplete", "it did not fail, the recording of it ended"
+        assert trace.arguments.of(0)["error"] == {
+            "type": "",
+            "cause": "detached",
+            "message": "recording stopped while this ran",
+        }
+        assert "failed" not in [row[3] for row in rows(trace)]
         assert trace.metadata["recording"] == {
             "complete": False,
             "reason": "recording stopped: [Errno 28] No space left on device",
@@ -468,25 +473,6 @@ if __name__ == "__main__":
             ("first", 1),
             ("in child", 1),
         ]
-
-    @pytest.mark.parametrize("name", ["SIGKILL", "SIGSEGV"])
-    def test_a_signal_in_a_pass_is_its_failure(self, tvm: Any, tmp_path: Path, name: str) -> None:
-        number = int(signal.Signals[name])
-        trace, code = self.record(tmp_path, f"os.kill(os.getpid(), {number})")
-        assert code == 128 + number
-        assert [row[1:] for row in rows(trace)] == [
-            ("PassContext", "context", "incomplete"),
-            ("outer", "pass", "incomplete"),
-            ("first", "pass", "ok"),
-            ("in parent", "pass", "failed"),
-        ]
-        assert trace.arguments.of(3)["error"] == {
-            "type": name,
-            "cause": "signal",
-            "message": f"the process was killed by {name}",
-            "detail": f"the process was killed by {name}",
-        }
-        assert not trace.metadata["recording"]["complete"]
 
 
 class TestTraceInstrument:

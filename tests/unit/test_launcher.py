@@ -108,11 +108,13 @@ def test_a_script_that_dies_of_a_signal(tmp_path: Path, name: str) -> None:
     code, _, _ = run(tmp_path, f"import os\nos.kill(os.getpid(), {int(number)})\n")
     assert code == 128 + number
     metadata = tilelang_trace.read(tmp_path / "out.pftrace").metadata
+    reason = f"the process was killed by {name}"
+    if name == "SIGKILL":
+        reason += r"; it had used \d+ MB"
+        assert 1e6 < metadata["exit"].pop("peak_memory") < 1e9
     assert metadata["exit"] == {"code": -number, "signal": name}
-    assert metadata["recording"] == {
-        "complete": False,
-        "reason": f"the process was killed by {name}",
-    }
+    assert not metadata["recording"]["complete"]
+    assert re.fullmatch(reason, metadata["recording"]["reason"])
 
 
 def test_sigterm_is_sent_on_to_the_script(tmp_path: Path) -> None:
@@ -153,6 +155,61 @@ def test_ctrl_c_is_the_scripts_to_handle(tmp_path: Path) -> None:
     out, _ = process.communicate(timeout=30)
     assert (process.returncode, out) == (0, "handled\n")
     assert (tmp_path / "out.json").exists()
+
+
+def test_ctrl_backslash_does_not_end_the_launcher_first(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text("import time; print('ready', flush=True); time.sleep(60)")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tilelang_trace", "run", "-o", "out.pftrace", "script.py"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    os.killpg(process.pid, signal.SIGQUIT)
+    process.communicate(timeout=30)
+    assert process.returncode == 128 + signal.SIGQUIT
+    metadata = tilelang_trace.read(tmp_path / "out.pftrace").metadata
+    assert metadata["exit"] == {"code": -signal.SIGQUIT, "signal": "SIGQUIT"}
+
+
+def test_ctrl_c_while_the_trace_is_written(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text("")
+    program = """
+import os, signal, sys
+from tilelang_trace.commands import main
+from tilelang_trace.formats import files
+files.write = lambda *_: os.kill(os.getpid(), signal.SIGINT)
+sys.exit(main(["run", "-o", "out.pftrace", "script.py"]))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 130
+    journals = tmp_path / "out.pftrace.journal"
+    assert done.stderr == (
+        "tilelang-trace: stopped before the trace was written; what was recorded is in "
+        f"{journals}\n"
+    )
+    assert journals.is_dir()
+
+
+@pytest.mark.parametrize("code", [0, 7])
+def test_a_trace_that_cannot_be_written_leaves_the_exit_code_alone(
+    tmp_path: Path, code: int
+) -> None:
+    script = f"import os, sys; os.mkdir('out.pftrace'); sys.exit({code})"
+    found, _, err = run(tmp_path, script)
+    assert found == code
+    journals = tmp_path / "out.pftrace.journal"
+    assert err == (
+        f"tilelang-trace: {tmp_path / 'out.pftrace'}: can't be written: Is a directory; "
+        f"what was recorded is in {journals}\n"
+    )
+    assert journals.is_dir()
 
 
 def test_a_module_runs_as_with_python_m(tmp_path: Path) -> None:

@@ -45,6 +45,15 @@ def arm(journal: Path) -> None:
         say(f"the Python stack of a crash will not be kept: {error}")
 
 
+def arm_thread() -> None:
+    """Let the stack be kept also if this thread overflows its own."""
+    if _watch is not None and sys.platform == "linux":
+        from tilelang_trace.recording import signal_actions
+
+        with suppress(OSError):  # no memory for it: then only other crashes are told
+            signal_actions.give_this_thread_a_signal_stack()
+
+
 def disarm(journal: Path) -> None:
     """This process writes the journal no longer. After the last one all is as it was before."""
     global _watch

@@ -250,6 +250,7 @@ class Recording:
             if self._journal is None:
                 self._journal = self._open_journal()
                 crash_stack.arm(self._journal.path)
+            crash_stack.arm_thread()
             journal = self._journal
             number = next(self._numbers) + 2
             track = _uuid(self._pid, number)
