@@ -67,6 +67,11 @@ class Terminal:
         """The lines of the screen, without spaces at their ends."""
         return [line.rstrip() for line in self._screen.display]
 
+    def cells(self) -> list[list[Any]]:
+        """The characters of each line of the screen, with their colours."""
+        columns, lines = range(self._screen.columns), range(self._screen.lines)
+        return [[self._screen.buffer[y][x] for x in columns] for y in lines]
+
     def scrolled(self) -> list[str]:
         """The lines that have gone up and out, and those of the screen."""
         columns = range(self._screen.columns)
