@@ -90,7 +90,7 @@ def test_one_that_fails_is_told_of_and_the_script_runs_on(
     bell = Bell(0.01, 3, ValueError("expected"))
     assert wait(python("import time; time.sleep(0.3)"), [bell]) == 0
     assert len(bell.rung) == 1
-    assert capsys.readouterr().err == "tilelang-trace: Bell: ValueError: expected\n"
+    assert capsys.readouterr().err == "tilelang-trace: ValueError: expected\n"
 
 
 def test_signals_are_as_before_afterwards() -> None:

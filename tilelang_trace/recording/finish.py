@@ -74,7 +74,7 @@ def finish(
         return Finished(trace, (), None)
     selected = select(trace, keep.selection)
     unmatched = None if selected.matched else tuple(kernel_names(trace))
-    failed = raised or (end is not None and end.code != 0)
+    failed = raised or (end is not None and (end.code != 0 or end.timeout is not None))
     if keep.on_failure_only and not failed and not any(failures(p.trace) for p in selected.parts):
         return Finished(trace, (), unmatched)
     output = naming.filled(output, {"pid": str(end.pid if end is not None else os.getpid())})

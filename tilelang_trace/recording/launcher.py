@@ -28,7 +28,7 @@ from tilelang_trace.recording.say import say
 from tilelang_trace.recording.status_line import StatusLine, can_show
 from tilelang_trace.recording.stuck import Stuck
 from tilelang_trace.recording.timeout import EXIT_CODE, Timeout
-from tilelang_trace.recording.waiting import wait
+from tilelang_trace.recording.waiting import Watcher, wait
 
 _STDERR = 2
 
@@ -83,21 +83,14 @@ def _wait(
     over.
     """
     timeout = Timeout(child, view, seconds) if seconds is not None else None
-    progress = None
+    watchers: list[Watcher] = [Stuck(view)]
+    if timeout is not None:
+        watchers.append(timeout)
     if show_progress and can_show(_STDERR):
-        progress = Progress(StatusLine(_STDERR), view)
+        watchers.append(Progress(StatusLine(_STDERR), view))
     elif show_progress:
         say("--progress: there is no terminal to show it in")
-    stuck = Stuck(view)
-    watchers = [watcher for watcher in (timeout, stuck, progress) if watcher is not None]
-    try:
-        code = wait(child, watchers)
-        if timeout is not None:
-            timeout.finish()
-    finally:
-        if progress is not None:
-            progress.close()
-    return code, timeout.out if timeout is not None else None
+    return wait(child, watchers), timeout.out if timeout is not None else None
 
 
 def _end_of(pid: int, code: int, process_name: str, kills: int) -> ProcessEnd:

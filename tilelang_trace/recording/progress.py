@@ -35,6 +35,6 @@ class Progress(Watcher):
         so_far = f"{span(now - self._begun_ns)}, {passes(self._view.passes)} done"
         self._line.show(f"tilelang-trace: {so_far}{' | ' if place else ''}", place)
 
-    def close(self) -> None:
+    def ended(self) -> None:
         """Take the line away."""
         self._line.close()

@@ -56,7 +56,7 @@ class Timeout(Watcher):
             self._ending.update(self._processes())
             self._send(signal.SIGKILL)
 
-    def finish(self) -> None:
+    def ended(self) -> None:
         """The script has ended. What it has started gets the rest of the time."""
         if self.out is None:
             return

@@ -12,7 +12,7 @@ import select
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 
@@ -35,6 +35,9 @@ class Watcher:
     def act(self) -> None:
         """The time has come. Sets `due` anew."""
 
+    def ended(self) -> None:
+        """The script has ended."""
+
     def interrupted(self) -> None:
         """The person has pressed Ctrl-C."""
 
@@ -47,19 +50,21 @@ def wait(child: subprocess.Popen[bytes], watchers: Sequence[Watcher]) -> int:
             for watcher in watchers:
                 if watcher.due <= now:
                     watcher.due = NEVER
-                    _call(watcher)
+                    _call(watcher.act)
             due = min((watcher.due for watcher in watchers), default=NEVER)
             left = None if due == NEVER else max(0.0, due - time.monotonic())
             if select.select([wakeup], [], [], left)[0]:
                 os.read(wakeup, 4096)
+        for watcher in watchers:
+            _call(watcher.ended)
     return code
 
 
-def _call(watcher: Watcher) -> None:
+def _call(step: Callable[[], None]) -> None:
     try:
-        watcher.act()
+        step()
     except Exception as error:  # the script must not suffer for it
-        say(f"{type(watcher).__name__}: {type(error).__name__}: {error}")
+        say(f"{type(error).__name__}: {error}")
 
 
 @contextmanager
