@@ -178,6 +178,7 @@ def lower():
         passes(tvm.IRModule({"main": main}))
 
 BLOCK
+    compile_it("before")
     {call}
 """
 CALLS = {
@@ -196,7 +197,9 @@ def test_a_real_stack_overflow_in_a_pass(die: Die, way: str, call: str) -> None:
     ours = [line for line in done.stderr.splitlines() if not line.startswith("tilelang-trace: ")]
     assert ours == [], "without a recording it dies without a word"
     assert tree(trace) == [
-        "context 0 incomplete",
+        "context 0",
+        "  before",
+        "context 1 incomplete",
         "  lower incomplete",
         "    Shrink",
         "    tirx.StmtSimplify failed",
@@ -435,7 +438,7 @@ def test_where_a_process_is_can_be_asked_from_outside(
     with hanging(tmp_path) as (process, pid):
         (journal,) = (tmp_path / "x.pftrace.journal").glob("*.pftrace")
         assert crash_stack.read(journal) == ""
-        assert not crash_stack.request(journal, os.getpid()), "no handler: it would die of it"
+        assert not crash_stack.request(journal, process.pid), "no handler: it would die of it"
         assert crash_stack.request(journal, pid)
         deadline = time.monotonic() + 10
         while "<module>" not in crash_stack.read(journal):

@@ -273,7 +273,8 @@ class _Wrapping:
     def _call(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def __call__(called: Any, mod: Any) -> Any:  # noqa: N807
             calls = [recording.call(called, mod, self.adopt_current) for recording in _active]
-            calls += [recording.call_inside(called, mod) for recording, _ in _guarded]
+            if _guarded:
+                calls += [recording.call_inside(called, mod) for recording, _ in _guarded]
             try:
                 result = original(called, mod)
             except BaseException as error:
