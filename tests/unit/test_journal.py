@@ -53,20 +53,17 @@ def test_packets_lie_across_blocks(tmp_path: Path) -> None:
     assert not trace.findings
 
 
+PACKETS = {
+    "a begin with new names": PacketSequence(3, 8).begin(
+        300, "a new name " + "x" * 300, "pass", {"sequence": 300, "phase": "lower " * 30}
+    ),
+    "an end": PacketSequence(2, 7).end(10_000),
+    "metadata": metadata_packet(1, 5, "tilelang_trace.journal_end", {"how": "closed"}),
+}
+
+
 class TestAPacketThatIsHalfThere:
     """Every reader takes the journal for what it was before, until the packet is whole."""
-
-    SEQUENCE = PacketSequence(3, 8)
-    PACKETS = {
-        "a begin with new names": SEQUENCE.begin(
-            300, "a new name " + "x" * 300, "pass", {"sequence": 300, "phase": "lower " * 30}
-        ),
-        "the same again": SEQUENCE.begin(
-            400, "a new name " + "x" * 300, "pass", {"sequence": 301, "phase": "lower " * 30}
-        ),
-        "an end": PacketSequence(2, 7).end(10_000),
-        "metadata": metadata_packet(1, 5, "tilelang_trace.journal_end", {"how": "closed"}),
-    }
 
     @pytest.mark.parametrize("name", PACKETS)
     @pytest.mark.parametrize("head_last", [False, True])
@@ -80,7 +77,7 @@ class TestAPacketThatIsHalfThere:
         journal.append(PacketSequence(3, 8).first())
         without, *half, whole = (
             said(read(data[:4096]).build())
-            for data in torn(journal, self.PACKETS[name], head_last=head_last)
+            for data in torn(journal, PACKETS[name], head_last=head_last)
         )
         if name != "metadata":
             assert whole != without
@@ -91,7 +88,7 @@ class TestAPacketThatIsHalfThere:
         """As an exception of a signal's handler may do it, between two instructions."""
         journal = Journal(tmp_path)
         write_passes(journal, 1)
-        *_, half, _ = torn(journal, self.PACKETS["an end"])
+        *_, half, _ = torn(journal, PACKETS["an end"])
         rest = PacketSequence(2, 7).begin(50, "goes on", "pass", {})
         data = half[: journal._start + journal._position] + b"\x0a" + rest
         trace = read(data + bytes(100)).build()

@@ -140,6 +140,9 @@ def finish_or_say(
             f"{journals.output}: the trace could not be written, what was recorded is in "
             f"{journals.path} ({type(error).__name__}: {error})"
         )
+    except KeyboardInterrupt:
+        say(f"stopped before the trace was written; what was recorded is in {journals.path}")
+        raise
     return None
 
 

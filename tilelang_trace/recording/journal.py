@@ -84,8 +84,8 @@ class Journal:
         """Whether this packet was appended, among the last ones."""
         with self._lock:
             end = self._start + self._position
-            begin = max(0, end - len(packet) - BLOCK_BYTES)
-            return packet in os.pread(self._descriptor, end - begin, begin)
+            begin = max(0, end - len(packet) - 1 - BLOCK_BYTES)
+            return bytes((KEY,)) + packet in os.pread(self._descriptor, end - begin, begin)
 
     def close(self, last: bytes = b"") -> None:
         """Append a last packet of less than a block, if any, cut the zeros off and close the

@@ -67,7 +67,6 @@ def run(
         end = replace(_end_of(child.pid, code, process_name, kills), timeout=out)
         done = finish_or_say(journals, end, keep=keep)
     except KeyboardInterrupt:
-        say(f"stopped before the trace was written; what was recorded is in {journals.path}")
         return None, 128 + signal.SIGINT
     if done is not None:
         journals.remove()
