@@ -165,14 +165,16 @@ class TestSnapshot:
         [
             ("none.pftrace", "nothing is recorded there"),
             ("4294967295", "no such process records anything"),
-            (str(os.getpid()), "no such process records anything"),
+            ("{sleep}", "no such process records anything"),
             ("", "nothing is recorded there"),
         ],
     )
     def test_where_nothing_is_recorded_there_is_one_line(
         self, tmp_path: Path, target: str, said: str
     ) -> None:
-        done = snapshot(tmp_path, target)
+        with subprocess.Popen(["sleep", "60"]) as sleep:
+            done = snapshot(tmp_path, target.format(sleep=sleep.pid))
+            sleep.kill()
         assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
         assert said in done.stderr
 
