@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import tilelang_trace
+from tilelang_trace.recording import processes
 
 
 def start(
@@ -247,6 +248,11 @@ def test_a_script_without_tvm_is_told(tmp_path: Path) -> None:
         (["--min-ms", "nan", "script.py"], "no time in milliseconds"),
         (["--split", "pass", "script.py"], "invalid choice: 'pass'"),
         (["--ir", "all", "script.py"], "invalid choice: 'all'"),
+        (["--timeout", "0", "script.py"], "'0' is no time in seconds"),
+        (["--timeout", "-1", "script.py"], "no time in seconds"),
+        (["--timeout", "nan", "script.py"], "no time in seconds"),
+        (["--timeout", "inf", "script.py"], "no time in seconds"),
+        (["--timeout", "5s", "script.py"], "no time in seconds"),
         (["--oops", "script.py"], "--oops"),
     ],
 )
@@ -310,3 +316,89 @@ def test_what_to_record_of_the_ir_reaches_the_script(
         check=False,
     )
     assert done.stdout == f"{seen}\n"
+
+
+def ended_by_timeout(
+    folder: Path, script: str, seconds: str
+) -> tuple[subprocess.CompletedProcess[str], float]:
+    """What a script that takes too long comes to, and after how many seconds."""
+    (folder / "script.py").write_text(script)
+    begun = time.monotonic()
+    options = ["--timeout", seconds, "-o", "out.pftrace"]
+    done = subprocess.run(
+        [sys.executable, "-m", "tilelang_trace", "run", *options, "script.py"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    return done, time.monotonic() - begun
+
+
+class TestTimeout:
+    def test_a_script_that_never_compiles_is_ended_too(self, tmp_path: Path) -> None:
+        done, took = ended_by_timeout(tmp_path, "import time; time.sleep(60)", "0.25")
+        assert done.returncode == 124
+        first, wrote, _ = done.stderr.splitlines()
+        assert first == (
+            "tilelang-trace: --timeout: ended the script after 0.25 s; no pass was running"
+        )
+        assert "wrote out.pftrace: no pass ran" in wrote
+        assert took < 5
+        metadata = tilelang_trace.read(tmp_path / "out.pftrace").metadata
+        assert metadata["exit"] == {"code": -15, "signal": "SIGTERM", "timeout": 0.25}
+        assert metadata["recording"] == {
+            "complete": False,
+            "reason": "--timeout: ended after 0.25 s",
+        }
+
+    def test_a_script_that_ends_in_time_does_not_notice(self, tmp_path: Path) -> None:
+        done, _ = ended_by_timeout(tmp_path, "import sys; sys.exit(7)", "50")
+        assert done.returncode == 7
+        assert "timeout" not in done.stderr
+
+    def test_one_that_handles_sigterm_may_clean_up(self, tmp_path: Path) -> None:
+        script = (
+            "import signal, sys, time\n"
+            "def end(*_): time.sleep(0.5); print('clean'); sys.exit(3)\n"
+            "signal.signal(signal.SIGTERM, end)\n"
+            "time.sleep(60)\n"
+        )
+        done, took = ended_by_timeout(tmp_path, script, "1")
+        assert (done.returncode, done.stdout) == (124, "clean\n")
+        assert took < 5
+        metadata = tilelang_trace.read(tmp_path / "out.pftrace").metadata
+        assert metadata["exit"] == {"code": 3, "timeout": 1.0}
+
+    @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere children can't be found")
+    def test_what_it_has_started_ends_with_it(self, tmp_path: Path) -> None:
+        """A deaf grandchild is killed when its time is over, while its parent has ended at once."""
+        deaf = "import signal, time; signal.signal(15, signal.SIG_IGN); time.sleep(60)"
+        script = (
+            "import os, subprocess, sys, time\n"
+            f"child = subprocess.Popen([sys.executable, '-c', {deaf!r}])\n"
+            "sleep = subprocess.Popen(['sh', '-c', 'sleep 60; true'])\n"
+            "time.sleep(0.5); print(child.pid, sleep.pid, flush=True)\n"
+            "time.sleep(60)\n"
+        )
+        done, took = ended_by_timeout(tmp_path, script, "2")
+        assert done.returncode == 124
+        assert 5 < took < 12
+        for process in map(processes.identified, map(int, done.stdout.split())):
+            assert process is None or not processes.runs(process)
+
+
+def test_progress_without_a_terminal_says_so_and_goes_on(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text("print('done')")
+    done = subprocess.run(
+        [sys.executable, "-m", "tilelang_trace", "run", "--progress", "script.py"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, "done\n")
+    assert done.stderr.splitlines()[0] == (
+        "tilelang-trace: --progress: there is no terminal to show it in"
+    )

@@ -45,6 +45,17 @@ def milliseconds(text: str) -> float:
     return ms
 
 
+def seconds(text: str) -> float:
+    """A time in s, above 0."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < 2**31:
+        raise argparse.ArgumentTypeError(f"{text!r} is no time in seconds")
+    return value
+
+
 def nanoseconds(text: str) -> int:
     """A time in ms, as nanoseconds."""
     return round(milliseconds(text) * 1e6)

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tilelang_trace.commands.arguments import add_selection
+from tilelang_trace.commands.arguments import add_selection, seconds
 from tilelang_trace.errors import UserError
 from tilelang_trace.recording.options import IR, Keep
 
@@ -56,6 +56,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="run with a fixed address layout and hash seed, so that two compiles give one IR",
     )
     parser.add_argument(
+        "--timeout",
+        type=seconds,
+        metavar="SECONDS",
+        help="end a script that takes longer, and all that it has started: SIGTERM, and SIGKILL "
+        "5 s later; the trace says in which pass it was, and the exit code is 124",
+    )
+    parser.add_argument(
+        "--progress",
+        action="store_true",
+        help="show in the last line of the terminal how far it is: the time, the passes done, and "
+        "which one runs now for how long",
+    )
+    parser.add_argument(
         "command",
         metavar="SCRIPT [ARGS...]",
         nargs=argparse.REMAINDER,
@@ -92,6 +105,8 @@ def run(options: argparse.Namespace) -> int:
         keep,
         ir=options.ir,
         deterministic=options.deterministic,
+        timeout=options.timeout,
+        progress=options.progress,
     )
     if done is not None:
         _print_pass_profile(done.trace)

@@ -28,6 +28,7 @@ perfetto's generated classes.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -62,6 +63,19 @@ _STATE_CLEARED, _NEEDS_STATE = 1, 2
 _SLICE_BEGIN, _SLICE_END, _INSTANT, _COUNTER = 1, 2, 3, 4
 _SIBLING_MERGE_NONE = 2
 _EXPLICIT_ORDER = 1
+
+_VARINT = rb"([\x80-\xff]*[\x00-\x7f])"
+
+STAMPED = re.compile(
+    rb"\x50%b\x68\x02\x40%b\x5a%b(\x48[\x01-\x04])(?:\x18%b)?" % ((_VARINT,) * 4), re.DOTALL
+)
+"""The beginning of a packet's body that `PacketSequence.stamped` made, for those who read many of
+them: sequence id, time, length of the event, the event's type (it begins with that), first category
+iid. All but the type are varints.
+"""
+
+SLICE_BEGINS, SLICE_ENDS = b"\x48\x01", b"\x48\x02"
+"""The types of interest."""
 
 _KEPT = 1 << 14
 """How many prepared pieces a sequence keeps: memory must not grow with the number of events."""

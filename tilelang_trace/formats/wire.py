@@ -96,6 +96,27 @@ def read_varint(data: bytes | memoryview, offset: int) -> tuple[int, int]:
     raise Truncated(offset)
 
 
+def fields(data: bytes | memoryview) -> Iterator[tuple[int, int, bytes | memoryview]]:
+    """The fields of a whole message: (field number, its value if it is a varint, its bytes if it
+    has a length). Fields of a fixed size are passed by. Raises ValueError for anything else.
+    """
+    offset, size = 0, len(data)
+    while offset < size:
+        key, offset = read_varint(data, offset)
+        kind = key & 7
+        if kind == 0:
+            value, offset = read_varint(data, offset)
+            yield key >> 3, value, b""
+        elif kind == 2:
+            length, offset = read_varint(data, offset)
+            yield key >> 3, 0, data[offset : offset + length]
+            offset += length
+        elif kind in (1, 5):
+            offset += 8 if kind == 1 else 4
+        else:
+            raise ValueError(f"wire type {kind} before byte {offset} is none that a trace has")
+
+
 def top_level_fields(data: bytes | memoryview) -> Iterator[tuple[int, int, bytes | memoryview]]:
     """The length-delimited fields of a message: (offset of the field, field number, its bytes).
 

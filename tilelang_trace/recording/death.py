@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
 
 from tilelang_trace.recording.memory import size
 from tilelang_trace.trace.arguments import DETAIL_LIMIT
@@ -27,6 +28,27 @@ _CURRENT = re.compile(r"^Current thread 0x([0-9a-f]+)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
+class TimeOut:
+    """That the script was ended because it took too long."""
+
+    seconds: float
+    """What it was given."""
+    time_ns: int
+    """When that was over, monotonic clock."""
+    stacks: dict[Path, str]
+    """The journals that were being written then, and the Python stacks of their processes."""
+
+    def words(self) -> str:
+        """What ended it, in words."""
+        return f"--timeout: ended after {self.seconds:g} s"
+
+    def error(self, journal: Path) -> dict[str, Json]:
+        """The `error` of what ran in the process of this journal."""
+        text = f"{self.words()}\n\n{_current_first(self.stacks.get(journal, ''))}"
+        return error_argument("", "timeout", text.strip())
+
+
+@dataclass(frozen=True)
 class ProcessEnd:
     """How the process that was recorded ended, as its parent saw it."""
 
@@ -42,9 +64,13 @@ class ProcessEnd:
     """The most memory that it had, in bytes, if that may have been the reason."""
     out_of_memory: bool = False
     """Whether the system killed a process for lack of memory while it ran."""
+    timeout: TimeOut | None = None
+    """If it was ended because it took too long."""
 
     def words(self) -> str:
         """What killed it, in words."""
+        if self.timeout is not None:
+            return self.timeout.words()
         lack = ", for lack of memory" if self.out_of_memory else ""
         used = f"; it had used {size(self.peak_memory)}" if self.peak_memory else ""
         return f"the process was killed by {self.signal}{lack}{used}"
@@ -58,6 +84,8 @@ class ProcessEnd:
             found["peak_memory"] = self.peak_memory
         if self.out_of_memory:
             found["out_of_memory"] = True
+        if self.timeout is not None:
+            found["timeout"] = self.timeout.seconds
         return found
 
 

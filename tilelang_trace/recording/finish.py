@@ -74,7 +74,7 @@ def finish(
         return Finished(trace, (), None)
     selected = select(trace, keep.selection)
     unmatched = None if selected.matched else tuple(kernel_names(trace))
-    failed = raised or (end is not None and end.code != 0)
+    failed = raised or (end is not None and (end.code != 0 or end.timeout is not None))
     if keep.on_failure_only and not failed and not any(failures(p.trace) for p in selected.parts):
         return Finished(trace, (), unmatched)
     output = naming.filled(output, {"pid": str(end.pid if end is not None else os.getpid())})
@@ -174,16 +174,18 @@ def read_journals(journals: Path, end: ProcessEnd | None = None) -> Trace:
     main = end.pid if end is not None else None
     for path in folder.journals_in(journals):
         try:
+            alive = journal.is_alive(path)  # before it is read: then all of a dead process is read
             data = path.read_bytes()
         except OSError as error:
             raise UserError(f"{path}: can't be read: {error.strerror}") from None
-        alive = journal.is_alive(path)
         reading = read_events(data, builder)
         header = reading.documents.get(folder.START)
         header = header if isinstance(header, dict) else {}
         pid = header.get("pid")
         main = pid if main is None else main
-        settled = settle(reading, path, alive, end if pid == main else None)
+        settled = settle(
+            reading, path, alive, end if pid == main else None, end.timeout if end else None
+        )
         for row in reading.rows:
             arguments = reading.arguments.get(row, {})
             cost.take(arguments)
@@ -198,7 +200,7 @@ def read_journals(journals: Path, end: ProcessEnd | None = None) -> Trace:
             metadata["process_name"] = end.process_name
     if ending:
         metadata["exit"] = ending
-    if end is not None and end.signal:
+    if end is not None and (end.signal or end.timeout):
         reasons.insert(0, end.words())
     recording = {"complete": not reasons, "reason": "; ".join(dict.fromkeys(reasons))}
     if "recording" in metadata:  # the facts about the IR that were asked for

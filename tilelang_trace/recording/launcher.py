@@ -13,21 +13,24 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
-from types import FrameType
 
 from tilelang_trace.recording import determinism, environment, memory
-from tilelang_trace.recording.death import ProcessEnd
+from tilelang_trace.recording.death import ProcessEnd, TimeOut
 from tilelang_trace.recording.finish import Finished, finish_or_say
 from tilelang_trace.recording.folder import JournalFolder
+from tilelang_trace.recording.live import LiveView
 from tilelang_trace.recording.options import IR_VARIABLE, Ir, Keep
+from tilelang_trace.recording.progress import Progress
+from tilelang_trace.recording.say import say
+from tilelang_trace.recording.status_line import StatusLine, can_show
+from tilelang_trace.recording.stuck import Stuck
+from tilelang_trace.recording.timeout import EXIT_CODE, Timeout
+from tilelang_trace.recording.waiting import Watcher, wait
 
-_OF_THE_TERMINAL = (signal.SIGINT, signal.SIGQUIT)
-"""Ctrl-C and Ctrl-\\: the terminal sends them to the script too."""
-
-_FORWARDED = ("SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2")
+_STDERR = 2
 
 
 def run(
@@ -38,6 +41,8 @@ def run(
     *,
     ir: Ir | None = None,
     deterministic: bool = False,
+    timeout: float | None = None,
+    progress: bool = False,
 ) -> tuple[Finished | None, int]:
     """Run `python COMMAND...` under recording and write its trace; returns that and the exit code.
 
@@ -57,16 +62,34 @@ def run(
     kills = memory.kills()
     with determinism.fixed_addresses() if deterministic else nullcontext():
         child = subprocess.Popen([sys.executable, *command], env=variables)
-    with _signals_to(child):
-        code = child.wait()
+    code, out = _wait(child, LiveView(journals.path), timeout, progress)
     try:
-        end = _end_of(child.pid, code, process_name, kills)
+        end = replace(_end_of(child.pid, code, process_name, kills), timeout=out)
         done = finish_or_say(journals, end, keep=keep)
     except KeyboardInterrupt:
         return None, 128 + signal.SIGINT
     if done is not None:
         journals.remove()
+    if out is not None:
+        return done, EXIT_CODE
     return done, 128 - code if code < 0 else code
+
+
+def _wait(
+    child: subprocess.Popen[bytes], view: LiveView, seconds: float | None, show_progress: bool
+) -> tuple[int, TimeOut | None]:
+    """What `poll` of the child gives once it has ended, and whether that is because its time was
+    over.
+    """
+    timeout = Timeout(child, view, seconds) if seconds is not None else None
+    watchers: list[Watcher] = [Stuck(view)]
+    if timeout is not None:
+        watchers.append(timeout)
+    if show_progress and can_show(_STDERR):
+        watchers.append(Progress(StatusLine(_STDERR), view))
+    elif show_progress:
+        say("--progress: there is no terminal to show it in")
+    return wait(child, watchers), timeout.out if timeout is not None else None
 
 
 def _end_of(pid: int, code: int, process_name: str, kills: int) -> ProcessEnd:
@@ -85,27 +108,3 @@ def _signal_name(code: int) -> str:
         return signal.Signals(-code).name
     except ValueError:
         return f"signal {-code}"
-
-
-@contextmanager
-def _signals_to(child: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Let the child decide what signals do: those of the terminal reach it by themselves, the
-    others are sent on.
-    """
-
-    def forward(number: int, frame: FrameType | None) -> None:
-        child.send_signal(number)
-
-    def ignore(number: int, frame: FrameType | None) -> None:
-        """The terminal sends it to the whole process group, and so to the child."""
-
-    before = {number: signal.signal(number, ignore) for number in _OF_THE_TERMINAL}
-    for name in _FORWARDED:
-        number = getattr(signal, name, None)
-        if number is not None:
-            before[number] = signal.signal(number, forward)
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tilelang_trace.formats.pftrace_reader import Reading
 from tilelang_trace.recording import crash_stack, folder
-from tilelang_trace.recording.death import Death, ProcessEnd, death_of
+from tilelang_trace.recording.death import Death, ProcessEnd, TimeOut, death_of
 from tilelang_trace.recording.sink import IDENT, UNSEEN
 from tilelang_trace.trace.arguments import FAILED, INCOMPLETE, OK, OPEN
 from tilelang_trace.trace.error_argument import enclosing, error_argument
@@ -31,13 +32,22 @@ class Settled:
     """
 
 
-def settle(reading: Reading, path: Path, alive: bool, end: ProcessEnd | None) -> Settled:
-    """Give each slice of a journal its status; `end` is how its process ended, if that was seen."""
+def settle(
+    reading: Reading,
+    path: Path,
+    alive: bool,
+    end: ProcessEnd | None,
+    timeout: TimeOut | None = None,
+) -> Settled:
+    """Give each slice of a journal its status; `end` is how its process ended, if that was seen,
+    and `timeout` says that the script and what it had started were ended then.
+    """
     settled = Settled()
     header = reading.documents.get(folder.START)
     pid = header.get("pid") if isinstance(header, dict) else None
     closing = reading.documents.get(folder.END)
     last = reading.last_time
+    timed_out = timeout if timeout is not None and path in timeout.stacks else None
     death: Death | None = None
     unfinished: dict[str, Json] = {"status": OPEN}
     if isinstance(closing, Mapping):
@@ -48,12 +58,17 @@ def settle(reading: Reading, path: Path, alive: bool, end: ProcessEnd | None) ->
     elif alive and end is None:
         if reading.unfinished and pid != os.getpid():
             settled.reasons.append(f"process {pid} still ran a pass when this was written")
+        last = max(last, time.monotonic_ns())
     else:
         last = last if end is None else max(last, end.time_ns)
         death = death_of(end, crash_stack.read(path))
+        if timed_out is not None:
+            last = max(last, timed_out.time_ns)
+            death = replace(death, error=timed_out.error(path), culprit=None)
         unfinished = {"status": INCOMPLETE, "error": enclosing(death.error)}
-        killer = death.signal if end is None else ""  # else the parent tells
-        settled.reasons += _how_it_ended(pid, killer, bool(reading.unfinished))
+        if timed_out is None:  # else that is the reason
+            killer = death.signal if end is None else ""  # else the parent tells
+            settled.reasons += _how_it_ended(pid, killer, bool(reading.unfinished))
         if death.signal:
             settled.exit["signal"] = death.signal
     settled.reasons += _unseen(reading)
@@ -71,9 +86,22 @@ def settle(reading: Reading, path: Path, alive: bool, end: ProcessEnd | None) ->
         reading.builder.ends[row] = last
     for row in reading.rows:
         reading.arguments.setdefault(row, {}).setdefault("status", OK)
+    if timed_out is not None:
+        _failed_by(timed_out, path, reading)
     if death is not None and death.signal and death.stack and not has_failed:
         settled.exit["stack"] = death.stack
     return settled
+
+
+def _failed_by(timeout: TimeOut, path: Path, reading: Reading) -> None:
+    """What failed after the time was over failed for that reason, whatever the script made of the
+    signal.
+    """
+    error = timeout.error(path)
+    for row in reading.rows:
+        arguments = reading.arguments[row]
+        if "error" in arguments and reading.builder.ends[row] >= timeout.time_ns:
+            arguments["error"] = error if arguments["status"] == FAILED else enclosing(error)
 
 
 def _how_it_ended(pid: Json, killer: str, in_the_middle: bool) -> list[str]:
