@@ -212,7 +212,7 @@ class TestTimeout:
         trace = tilelang_trace.read(tmp_path / "mlp.pftrace")
         assert statuses(trace) == expected("incomplete", "failed")
         errors = trace.arguments.values("error")
-        around = {"type": "", "cause": "timeout", "message": "--timeout: ended after 4 s"}
+        around = {"type": "SIGTERM", "cause": "timeout", "message": "--timeout: ended after 4 s"}
         assert errors[2] == around
         detail = errors[3].pop("detail")
         assert errors[3] == around

@@ -45,7 +45,7 @@ class TimeOut:
     def error(self, journal: Path) -> dict[str, Json]:
         """The `error` of what ran in the process of this journal."""
         text = f"{self.words()}\n\n{_current_first(self.stacks.get(journal, ''))}"
-        return error_argument("", "timeout", text.strip())
+        return error_argument("SIGTERM", "timeout", text.strip())
 
 
 @dataclass(frozen=True)
