@@ -15,8 +15,8 @@ from tilelang_trace.formats.packets import PacketSequence, metadata_packet, trac
 from tilelang_trace.formats.pftrace_reader import read_events
 from tilelang_trace.recording import folder
 from tilelang_trace.recording.journal import Journal
-from tilelang_trace.recording.live import LiveView, longest, span, where
-from tilelang_trace.recording.live_journal import LiveJournal, Slice, Thread
+from tilelang_trace.recording.live.live_journal import LiveJournal, Slice, Thread
+from tilelang_trace.recording.live.view import LiveView, longest, span, where
 from tilelang_trace.recording.sink import ThreadSink
 from tilelang_trace.trace.build import TraceBuilder
 

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from tilelang_trace.recording.memory import size
+from tilelang_trace.recording.death.memory import size
 from tilelang_trace.trace.arguments import DETAIL_LIMIT
 from tilelang_trace.trace.error_argument import error_argument
 from tilelang_trace.trace.json_values import Json

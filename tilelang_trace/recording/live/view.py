@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tilelang_trace.recording import folder
-from tilelang_trace.recording.live_journal import LiveJournal, Thread
+from tilelang_trace.recording.live.live_journal import LiveJournal, Thread
 from tilelang_trace.trace.arguments import CONTEXT, PASS
 
 _MS = 10**6
