@@ -1,0 +1,1 @@
+"""Two compiles side by side: Traces -> a Comparison -> a Trace of both."""
