@@ -45,7 +45,7 @@ class ComparedPass:
 
     change: Change
     path: tuple[str, ...]
-    """Names of the passes around it, outermost first, then its own (that of `new` if it has one)."""
+    """Names of the passes around it, outermost first, and its own; those of `new` if it has one."""
     phase: str
     kernel: str
     base: OneSide | None
@@ -76,7 +76,9 @@ class ComparedPass:
 
 
 def _time(side: OneSide | None, which: Literal["inclusive_ns", "self_ns"]) -> Ns:
-    return 0 if side is None else getattr(side, which)  # type: ignore[no-any-return]
+    if side is None:
+        return 0
+    return side.inclusive_ns if which == "inclusive_ns" else side.self_ns
 
 
 @dataclass(frozen=True)
