@@ -19,7 +19,7 @@ import pytest
 
 import tilelang_trace
 from tests.integration.timeline import tree
-from tilelang_trace.recording import crash_stack
+from tilelang_trace.recording.death import crash_stack
 from tilelang_trace.trace.model import Trace
 
 Python = Callable[..., subprocess.CompletedProcess[str]]
@@ -332,7 +332,7 @@ def test_the_users_faulthandler_is_the_users(die: Die, when: str) -> None:
 
 RESTORES = """
 import tvm
-from tilelang_trace.recording.signal_actions import _Action
+from tilelang_trace.recording.death.signal_actions import _Action
 libc = ctypes.CDLL(None)
 
 def handlers():

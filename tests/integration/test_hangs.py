@@ -198,21 +198,21 @@ class TestTimeout:
     def test_the_pass_that_hung_is_named(
         self, start: Callable[..., Any], tmp_path: Path, hang: str
     ) -> None:
-        process = start(HANGS[hang], "--timeout", "4")
+        process = start(HANGS[hang], "--timeout", "8")
         _, err = process.communicate(timeout=30)
         assert process.returncode == 124
         first, wrote, _ = err.splitlines()
         assert first.startswith(
-            "tilelang-trace: --timeout: ended the script after 4 s; it was in hangs, for "
+            "tilelang-trace: --timeout: ended the script after 8 s; it was in hangs, for "
         )
         assert wrote == (
             "tilelang-trace: wrote mlp.pftrace: 3 passes, 1 failed; incomplete: "
-            "--timeout: ended after 4 s"
+            "--timeout: ended after 8 s"
         )
         trace = tilelang_trace.read(tmp_path / "mlp.pftrace")
         assert statuses(trace) == expected("incomplete", "failed")
         errors = trace.arguments.values("error")
-        around = {"type": "", "cause": "timeout", "message": "--timeout: ended after 4 s"}
+        around = {"type": "SIGTERM", "cause": "timeout", "message": "--timeout: ended after 8 s"}
         assert errors[2] == around
         detail = errors[3].pop("detail")
         assert errors[3] == around
@@ -224,14 +224,14 @@ class TestTimeout:
         self, start: Callable[..., Any], tmp_path: Path
     ) -> None:
         before = "signal.signal(signal.SIGTERM, lambda *_: sys.exit(3))"
-        process = start("time.sleep(100)", "--timeout", "4", before=before)
+        process = start("time.sleep(100)", "--timeout", "8", before=before)
         process.communicate(timeout=30)
         assert process.returncode == 124
         trace = tilelang_trace.read(tmp_path / "mlp.pftrace")
         assert statuses(trace) == expected("incomplete", "failed")
         causes = {error["cause"] for error in trace.arguments.values("error").values()}
         assert causes == {"timeout"}
-        assert trace.metadata["exit"] == {"code": 1, "timeout": 4.0}
+        assert trace.metadata["exit"] == {"code": 1, "timeout": 8.0}
 
     def test_workers_that_hang_end_and_are_named(self, tvm: Any, tmp_path: Path) -> None:
         (tmp_path / "compiles.py").write_text(COMPILES)
@@ -249,7 +249,7 @@ class TestTimeout:
             "    worker.join()\n"
         )
         done = subprocess.run(
-            [*RUN, "--timeout", "4", "mlp.py"],
+            [*RUN, "--timeout", "8", "mlp.py"],
             cwd=tmp_path,
             capture_output=True,
             text=True,

@@ -16,9 +16,10 @@ import pytest
 
 import tilelang_trace
 from fixtures.record import ROOT
-from tilelang_trace.recording import determinism, hooks, launcher
 from tilelang_trace.recording.finish import finish
 from tilelang_trace.recording.folder import JournalFolder
+from tilelang_trace.recording.hooks import tvm as hooks
+from tilelang_trace.recording.launch import determinism, launcher
 from tilelang_trace.recording.options import IR_VARIABLE
 from tilelang_trace.recording.recorder import Recording
 from tilelang_trace.trace.arguments import IR_TEXT_LIMIT

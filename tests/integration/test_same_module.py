@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tilelang_trace.recording import determinism
+from tilelang_trace.recording.launch import determinism
 
 Python = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -435,7 +435,7 @@ def test_a_function_that_is_not_there_costs_a_slice_and_nothing_else(
         f"    if name == {name!r}: return False\n"
         "    return wrap(patches, owner, name, wrapper)\n"
         "Patches.wrap = without\n"
-        "import tilelang_trace.recording.tilelang.hooks as hooks\n"
+        "import tilelang_trace.recording.hooks.tilelang.hooks as hooks\n"
         + (
             "hooks._Wrapping._register_tool = lambda self: None\n"
             if "instrumentation" in module

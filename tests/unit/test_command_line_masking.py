@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tilelang_trace.recording.command_line import masked, words_of
+from tilelang_trace.recording.hooks.command_line import masked, words_of
 
 
 @pytest.mark.parametrize(

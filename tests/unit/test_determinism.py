@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tilelang_trace.recording import determinism, launcher
 from tilelang_trace.recording.folder import JournalFolder
+from tilelang_trace.recording.launch import determinism, launcher
 
 SCRIPT = """
 import os, subprocess, sys

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tilelang_trace.recording.errors import describe
+from tilelang_trace.recording.errors.description import describe
 from tilelang_trace.trace.arguments import DETAIL_LIMIT, MESSAGE_LIMIT
 from tilelang_trace.trace.error_argument import enclosing, error_argument
 

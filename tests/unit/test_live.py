@@ -15,8 +15,8 @@ from tilelang_trace.formats.packets import PacketSequence, metadata_packet, trac
 from tilelang_trace.formats.pftrace_reader import read_events
 from tilelang_trace.recording import folder
 from tilelang_trace.recording.journal import Journal
-from tilelang_trace.recording.live import LiveView, Slice, Thread, longest, span, where
-from tilelang_trace.recording.live_journal import LiveJournal
+from tilelang_trace.recording.live.live_journal import LiveJournal, Slice, Thread
+from tilelang_trace.recording.live.view import LiveView, longest, span, where
 from tilelang_trace.recording.sink import ThreadSink
 from tilelang_trace.trace.build import TraceBuilder
 
@@ -62,6 +62,25 @@ def names(view: LiveView) -> list[list[str]]:
     """The open slices of each thread."""
     view.update()
     return [[slice_.name for slice_ in thread.open] for thread in view.threads()]
+
+
+def test_what_is_open_stays_when_the_packets_of_a_thread_start_anew(
+    tmp_path: Path, view: LiveView
+) -> None:
+    """As they do after an exception that struck in the middle of an event."""
+    sink = Process(tmp_path, phase="lower").thread()
+    outer, inner = Object("outer"), Object("inner")
+    sink.before_pass(None, inner)
+    sink.after_pass(None, inner)
+    sink.before_pass(None, outer)
+    sink._start_packets()
+    sink.before_pass(None, inner)
+    assert names(view) == [["outer", "inner"]]
+    assert [thread.passes for thread in view.threads()] == [1]
+    sink.after_pass(None, inner)
+    sink.after_pass(None, outer)
+    assert names(view) == [[]]
+    assert view.passes == 3
 
 
 def test_what_is_open_is_seen_from_outside_in_with_the_time_of_its_begin(

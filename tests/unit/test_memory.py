@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tilelang_trace.recording import memory
+from tilelang_trace.recording.death import memory
 
 V1 = "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n"
 V2 = "low 0\nhigh 0\nmax 12\noom 2\noom_kill 5\noom_group_kill 0\n"

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from tilelang_trace.recording import outside_tools
 from tilelang_trace.recording.finish import read_journals
+from tilelang_trace.recording.hooks import outside_tools
+from tilelang_trace.recording.hooks.spans import Span
 from tilelang_trace.recording.recorder import Recording
-from tilelang_trace.recording.spans import Span
 from tilelang_trace.recording.wrapping import Patches
 from tilelang_trace.trace.model import Trace
 

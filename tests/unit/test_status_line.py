@@ -29,7 +29,7 @@ write(" still red\\x1b[0m, last")
 """
 SHOWS = """
 import os, subprocess, sys
-from tilelang_trace.recording.status_line import StatusLine
+from tilelang_trace.recording.launch.status_line import StatusLine
 line = StatusLine(1)
 line.show("status")
 child = subprocess.Popen([sys.executable, "prints.py"])
@@ -90,7 +90,7 @@ def test_a_terminal_without_room_has_none(folder: Path, lines: int) -> None:
 
 
 def test_a_line_is_cut_to_the_width() -> None:
-    from tilelang_trace.recording.status_line import _fitted, _width
+    from tilelang_trace.recording.launch.status_line import _fitted, _width
 
     assert _fitted("a | ", "lower > Simplify", 40) == "a | lower > Simplify"
     assert _fitted("a | ", "lower > Simplify", 14) == "a | … Simplify"
@@ -99,7 +99,7 @@ def test_a_line_is_cut_to_the_width() -> None:
 
 
 def test_what_is_no_terminal_can_show_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tilelang_trace.recording.status_line import can_show
+    from tilelang_trace.recording.launch.status_line import can_show
 
     reading, writing = os.pipe()
     assert not can_show(writing)

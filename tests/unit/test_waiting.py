@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tilelang_trace.recording.waiting import NEVER, Watcher, wait
+from tilelang_trace.recording.launch.waiting import NEVER, Watcher, wait
 
 
 def python(program: str) -> subprocess.Popen[bytes]:

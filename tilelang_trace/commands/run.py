@@ -80,8 +80,8 @@ def run(options: argparse.Namespace) -> int:
     """Run the script; the exit code is the script's own."""
     from tilelang_trace.analysis.selection.selection import Split, selection
     from tilelang_trace.formats import naming
-    from tilelang_trace.recording import launcher, outcome
     from tilelang_trace.recording.folder import JournalFolder
+    from tilelang_trace.recording.launch import launcher, outcome
 
     command = options.command[1:] if options.command[:1] == ["--"] else options.command
     if not command:

@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write the snapshot and print where each thread is."""
-    from tilelang_trace.recording import snapshot
+    from tilelang_trace.recording.live import snapshot
 
     taken = snapshot.take(options.target, options.output)
     for line in taken.where or ("no pass is running now",):

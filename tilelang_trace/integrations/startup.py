@@ -26,7 +26,7 @@ _recordings: list[Recording] = []
 
 def start() -> None:
     """Watch for TVM's import, and record from then on into the folders of the environment."""
-    from tilelang_trace.recording import import_watch
+    from tilelang_trace.recording.hooks import import_watch
 
     environment.tree()
     # Registered before anybody else's, so called after them: what they compile is still recorded.
@@ -49,7 +49,7 @@ def _record() -> None:
 def _record_from_now_on() -> None:
     from pathlib import Path
 
-    from tilelang_trace.recording import hooks
+    from tilelang_trace.recording.hooks import tvm as hooks
     from tilelang_trace.recording.ir_facts import mode_of_environment
     from tilelang_trace.recording.recorder import Recording
 

@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tilelang_trace.recording import environment, hooks
+from tilelang_trace.recording import environment
 from tilelang_trace.recording.finish import write_or_say
 from tilelang_trace.recording.folder import JournalFolder
+from tilelang_trace.recording.hooks import tvm as hooks
 from tilelang_trace.recording.recorder import Recording
 from tilelang_trace.recording.say import say
 

@@ -1,18 +1,18 @@
 """A running compile -> a journal on disk -> a Trace.
 
-- `hooks`: what is wrapped in TVM, and when; tells passes, contexts and exceptions to
+- `hooks`: what is wrapped in TVM, TileLang and Python; tells passes, contexts, exceptions and other
+  slices to
 - `recorder`: one recording, with
 - `sink`: one a thread, the open contexts and passes, as packets that go to
-- `journal`: one a process, whole packets appended to a file, which is a trace as it grows;
+- `journal`: one a process, whole packets appended to a file in a `folder`, which is a trace as it
+  grows;
 - `ir_sink`, `ir_facts`: the sink where facts about the IR are asked for, and what they are;
-- `crash_stack`, `signal_actions`: the Python stack of a process that dies, beside its journal;
-- `settle`, `death`, `memory`: what became of what never ended, from that and from the parent;
-- `finish`: journals -> Trace -> the files that were asked for (`options`).
-
-Besides passes and contexts there are `spans`, slices on all recordings around a call: `codegen`,
-`outside_tools` (nvcc, g++), and what a TileLang compile consists of (`tilelang`).
+- `errors`: what is kept of an exception;
+- `death`: what a process that dies can still write down, and what is known of it;
+- `settle`: what became of slices that never ended;
+- `finish`: journals -> Trace -> the files that were asked for (`options`);
+- `live`: the state of a compile that still runs.
 
 What starts all that: `record` (a `with` block), `switch` (`enable`, `disable`), `instrument` (one
-PassContext), `launcher` (a script; `determinism`: the same way each time; `outcome` says what came
-of it).
+PassContext), `launch` (a script). `environment` and `tree` are how processes find each other.
 """

@@ -14,7 +14,7 @@ from tilelang_trace.errors import UserError
 from tilelang_trace.formats import files, naming
 from tilelang_trace.formats.pftrace_reader import read_events
 from tilelang_trace.recording import facts, folder, journal
-from tilelang_trace.recording.death import ProcessEnd
+from tilelang_trace.recording.death.process_end import ProcessEnd
 from tilelang_trace.recording.folder import JournalFolder
 from tilelang_trace.recording.ir_facts import IrCost
 from tilelang_trace.recording.options import Keep

@@ -12,9 +12,9 @@ from types import FrameType
 from typing import Any
 
 from tilelang_trace.formats import files
-from tilelang_trace.recording import hooks
 from tilelang_trace.recording.finish import write_or_say
 from tilelang_trace.recording.folder import JournalFolder
+from tilelang_trace.recording.hooks import tvm as hooks
 from tilelang_trace.recording.recorder import Recording
 from tilelang_trace.recording.say import say
 from tilelang_trace.tvm_binding import TvmPassInstrument, loaded_tvm

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 from tilelang_trace.analysis.selection.selection import Split, selection
 from tilelang_trace.errors import UserError
 from tilelang_trace.formats import naming
-from tilelang_trace.recording import environment, hooks
+from tilelang_trace.recording import environment
 from tilelang_trace.recording.finish import write_or_say
 from tilelang_trace.recording.folder import JournalFolder
+from tilelang_trace.recording.hooks import tvm as hooks
 from tilelang_trace.recording.options import IR, Ir, Keep
 from tilelang_trace.recording.recorder import Recording
 from tilelang_trace.recording.say import say

@@ -20,7 +20,8 @@ from tilelang_trace.formats.packets import (
     metadata_packet,
     track_packet,
 )
-from tilelang_trace.recording import crash_stack, facts, folder
+from tilelang_trace.recording import facts, folder
+from tilelang_trace.recording.death import crash_stack
 from tilelang_trace.recording.ir_facts import MODES, OFF, IrWatch, check_mode
 from tilelang_trace.recording.ir_sink import IrSink, LinesCounter
 from tilelang_trace.recording.journal import Journal

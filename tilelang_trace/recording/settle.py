@@ -9,8 +9,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tilelang_trace.formats.pftrace_reader import Reading
-from tilelang_trace.recording import crash_stack, folder
-from tilelang_trace.recording.death import Death, ProcessEnd, TimeOut, death_of
+from tilelang_trace.recording import folder
+from tilelang_trace.recording.death import crash_stack
+from tilelang_trace.recording.death.process_end import Death, ProcessEnd, TimeOut, death_of
 from tilelang_trace.recording.sink import IDENT, UNSEEN
 from tilelang_trace.trace.arguments import FAILED, INCOMPLETE, OK, OPEN
 from tilelang_trace.trace.error_argument import enclosing, error_argument

@@ -22,7 +22,7 @@ from tilelang_trace.formats.packets import (
     track_packet,
 )
 from tilelang_trace.kernel_label import kernel_label
-from tilelang_trace.recording.errors import INSTRUMENT, describe
+from tilelang_trace.recording.errors.description import INSTRUMENT, describe
 from tilelang_trace.recording.journal import Journal
 from tilelang_trace.trace.arguments import CONTEXT, CONTEXT_NAME, FAILED, INCOMPLETE, PASS
 from tilelang_trace.trace.error_argument import enclosing, error_argument

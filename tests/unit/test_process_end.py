@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tilelang_trace.recording.death import ProcessEnd, death_of
+from tilelang_trace.recording.death.process_end import ProcessEnd, death_of
 
 CRASH = """Fatal Python error: {words}
 

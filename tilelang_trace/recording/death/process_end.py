@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from tilelang_trace.recording.memory import size
+from tilelang_trace.recording.death.memory import size
 from tilelang_trace.trace.arguments import DETAIL_LIMIT
 from tilelang_trace.trace.error_argument import error_argument
 from tilelang_trace.trace.json_values import Json
@@ -45,7 +45,7 @@ class TimeOut:
     def error(self, journal: Path) -> dict[str, Json]:
         """The `error` of what ran in the process of this journal."""
         text = f"{self.words()}\n\n{_current_first(self.stacks.get(journal, ''))}"
-        return error_argument("", "timeout", text.strip())
+        return error_argument("SIGTERM", "timeout", text.strip())
 
 
 @dataclass(frozen=True)

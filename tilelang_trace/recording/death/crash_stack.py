@@ -48,7 +48,7 @@ def arm(journal: Path) -> None:
 def arm_thread() -> None:
     """Let the stack be kept also if this thread overflows its own."""
     if _watch is not None and sys.platform == "linux":
-        from tilelang_trace.recording import signal_actions
+        from tilelang_trace.recording.death import signal_actions
 
         with suppress(OSError):  # no memory for it: then only other crashes are told
             signal_actions.give_this_thread_a_signal_stack()
@@ -157,7 +157,7 @@ class _Watch:
         else:
             faulthandler.enable(file)
         if sys.platform == "linux":
-            from tilelang_trace.recording import signal_actions
+            from tilelang_trace.recording.death import signal_actions
 
             signal_actions.let_previous_handlers_have_the_stack()
 

@@ -11,12 +11,13 @@ import subprocess
 import time
 from pathlib import Path
 
-from tilelang_trace.recording import crash_stack, processes
-from tilelang_trace.recording.death import TimeOut
-from tilelang_trace.recording.live import LiveView, longest, span, where
+from tilelang_trace.recording import processes
+from tilelang_trace.recording.death import crash_stack
+from tilelang_trace.recording.death.process_end import TimeOut
+from tilelang_trace.recording.launch.waiting import Watcher
+from tilelang_trace.recording.live.view import LiveView, longest, span, where
 from tilelang_trace.recording.processes import Process
 from tilelang_trace.recording.say import say
-from tilelang_trace.recording.waiting import Watcher
 
 EXIT_CODE = 124
 """As that of timeout(1)."""

@@ -17,18 +17,20 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 
-from tilelang_trace.recording import determinism, environment, memory
-from tilelang_trace.recording.death import ProcessEnd, TimeOut
+from tilelang_trace.recording import environment
+from tilelang_trace.recording.death import memory
+from tilelang_trace.recording.death.process_end import ProcessEnd, TimeOut
 from tilelang_trace.recording.finish import Finished, finish_or_say
 from tilelang_trace.recording.folder import JournalFolder
-from tilelang_trace.recording.live import LiveView
+from tilelang_trace.recording.launch import determinism
+from tilelang_trace.recording.launch.progress import Progress
+from tilelang_trace.recording.launch.status_line import StatusLine, can_show
+from tilelang_trace.recording.launch.stuck import Stuck
+from tilelang_trace.recording.launch.timeout import EXIT_CODE, Timeout
+from tilelang_trace.recording.launch.waiting import Watcher, wait
+from tilelang_trace.recording.live.view import LiveView
 from tilelang_trace.recording.options import IR_VARIABLE, Ir, Keep
-from tilelang_trace.recording.progress import Progress
 from tilelang_trace.recording.say import say
-from tilelang_trace.recording.status_line import StatusLine, can_show
-from tilelang_trace.recording.stuck import Stuck
-from tilelang_trace.recording.timeout import EXIT_CODE, Timeout
-from tilelang_trace.recording.waiting import Watcher, wait
 
 _STDERR = 2
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 
-from tilelang_trace.recording.live import LiveView, longest, passes, span, where
-from tilelang_trace.recording.status_line import StatusLine
-from tilelang_trace.recording.waiting import Watcher
+from tilelang_trace.recording.launch.status_line import StatusLine
+from tilelang_trace.recording.launch.waiting import Watcher
+from tilelang_trace.recording.live.view import LiveView, longest, passes, span, where
 
 _INTERVAL_S = 0.2
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import time
 
-from tilelang_trace.recording.live import LiveView, longest, span, where
+from tilelang_trace.recording.launch.waiting import Watcher
+from tilelang_trace.recording.live.view import LiveView, longest, span, where
 from tilelang_trace.recording.say import say
-from tilelang_trace.recording.waiting import Watcher
 
 _PATIENCE_S = 2.0
 

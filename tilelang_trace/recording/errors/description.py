@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tilelang_trace.recording import ffi_errors
+from tilelang_trace.recording.errors import ffi_errors
 from tilelang_trace.recording.signals import codes
 from tilelang_trace.trace.error_argument import error_argument
 from tilelang_trace.trace.json_values import Json

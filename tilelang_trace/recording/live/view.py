@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tilelang_trace.recording import folder
-from tilelang_trace.recording.live_journal import LiveJournal, Slice, Thread
+from tilelang_trace.recording.live.live_journal import LiveJournal, Thread
 from tilelang_trace.trace.arguments import CONTEXT, PASS
 
 _MS = 10**6
@@ -95,6 +95,3 @@ def span(ns: int) -> str:
 def _printable(name: str) -> str:
     """No name acts on the terminal."""
     return "".join(character if character.isprintable() else "?" for character in name)
-
-
-__all__ = ["LiveView", "Slice", "Thread", "longest", "passes", "span", "where"]

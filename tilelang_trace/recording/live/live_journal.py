@@ -60,7 +60,7 @@ class _Sequence:
     """The packets of one thread, or of a counter."""
 
     track: int = 0
-    stack: list[_Begun] = field(default_factory=list)
+    stack: list[_Begun | Slice] = field(default_factory=list)
     passes: int = 0
     pass_category: bytes = b""
     categories: dict[int, str] = field(default_factory=dict)
@@ -78,7 +78,25 @@ class _Sequence:
             if number == 1 and text == PASS:
                 self.pass_category = varint(iid)
 
-    def slice(self, begun: _Begun) -> Slice:
+    def ended(self) -> None:
+        """The innermost slice has ended."""
+        if self.stack:
+            innermost = self.stack.pop()
+            if isinstance(innermost, _Begun):
+                self.passes += innermost.category == self.pass_category
+            else:
+                self.passes += innermost.kind == PASS
+
+    def anew(self, track: int) -> _Sequence:
+        """The same sequence with none of its names: they are said again from here on."""
+        return _Sequence(track, [*self.now_open()], self.passes)
+
+    def now_open(self) -> Iterator[Slice]:
+        """What is open, outermost first."""
+        for begun in self.stack:
+            yield self._slice(begun) if isinstance(begun, _Begun) else begun
+
+    def _slice(self, begun: _Begun) -> Slice:
         """A begin, decoded."""
         name = phase = ""
         for number, value, content in fields(begun.event):
@@ -116,7 +134,7 @@ class LiveJournal:
         for sequence in self._sequences.values():
             if sequence.track in self._threads:
                 tid, name = self._threads[sequence.track]
-                now_open = tuple(map(sequence.slice, sequence.stack))
+                now_open = tuple(sequence.now_open())
                 yield Thread(self.pid, tid, name, now_open, sequence.passes)
 
     def update(self) -> None:
@@ -173,8 +191,8 @@ class LiveJournal:
         event_end = event + _value(match[3])
         if kind == SLICE_BEGINS:
             sequence.stack.append(_Begun(match[2], match[5], data[event:event_end]))
-        elif kind == SLICE_ENDS and sequence.stack:
-            sequence.passes += sequence.stack.pop().category == sequence.pass_category
+        elif kind == SLICE_ENDS:
+            sequence.ended()
         if event_end < end:
             for number, _, content in fields(data[event_end:end]):
                 if number == 12:
@@ -191,7 +209,7 @@ class LiveJournal:
             elif number == 59:
                 defaults = next(c for n, _, c in fields(content) if n == 11)
                 track = next(v for n, v, _ in fields(defaults) if n == 11)
-                self._sequences[sequence] = _Sequence(track)
+                self._sequences[sequence] = self._sequences.get(sequence, _Sequence()).anew(track)
             elif number == 5 and folder.END.encode() in bytes(content[:64]):
                 self.ended = True
 

@@ -6,9 +6,9 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from tilelang_trace.recording.hooks.spans import Span
+from tilelang_trace.recording.hooks.tilelang import compiles
 from tilelang_trace.recording.recorder import Recording
-from tilelang_trace.recording.spans import Span
-from tilelang_trace.recording.tilelang import compiles
 from tilelang_trace.recording.wrapping import Patches, around
 from tilelang_trace.trace.arguments import CODEGEN
 

@@ -13,7 +13,7 @@ it.
 - The context that a thread is in when recording begins, or when the thread starts, gets our
   instrument if it holds none.
 
-`codegen` sees TVM generate code, and `tilelang.hooks` what a TileLang compile has besides passes.
+`codegen` sees TVM generate code, and `tilelang` what a TileLang compile has besides passes.
 
 Everything is undone when the last recording ends. TVM may be imported later: `import_watch` waits
 for it.
@@ -31,12 +31,14 @@ from contextlib import suppress
 from types import ModuleType, TracebackType
 from typing import Any, TypeAlias
 
-from tilelang_trace.recording import codegen, facts, ffi_errors, import_watch
-from tilelang_trace.recording.errors import tell
+from tilelang_trace.recording import facts
+from tilelang_trace.recording.errors import ffi_errors
+from tilelang_trace.recording.errors.description import tell
+from tilelang_trace.recording.hooks import codegen, import_watch
+from tilelang_trace.recording.hooks.tilelang import compiles
+from tilelang_trace.recording.hooks.tilelang import hooks as tilelang_hooks
 from tilelang_trace.recording.recorder import Recording
 from tilelang_trace.recording.say import say
-from tilelang_trace.recording.tilelang import compiles
-from tilelang_trace.recording.tilelang import hooks as tilelang_hooks
 from tilelang_trace.recording.wrapping import Patches, leave_no_frame
 from tilelang_trace.tvm_binding import TvmPassInstrument
 

@@ -2,10 +2,10 @@
 besides passes.
 
 A tool registered with `tilelang.instrumentation` (TileLang 0.1.14 and later) sees where compiles
-begin and end, code generation, and the labels of PassContexts. Passes come from `hooks` alone, or
-each would be there twice. What lies outside of TileLang's own hooks, the look-up in the cache, the
-adapter, the library, is seen by wrapping functions of which some are private: one that isn't there,
-in another version, costs its slice and nothing else.
+begin and end, code generation, and the labels of PassContexts. Passes come from `hooks.tvm` alone,
+or each would be there twice. What lies outside of TileLang's own hooks, the look-up in the cache,
+the adapter, the library, is seen by wrapping functions of which some are private: one that isn't
+there, in another version, costs its slice and nothing else.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from tilelang_trace.recording import import_watch, outside_tools
+from tilelang_trace.recording.hooks import import_watch, outside_tools
+from tilelang_trace.recording.hooks.spans import Span
+from tilelang_trace.recording.hooks.tilelang import compiles, grouped_compiles
+from tilelang_trace.recording.hooks.tilelang.compiles import Compile, Compiles
 from tilelang_trace.recording.recorder import Recording
-from tilelang_trace.recording.spans import Span
-from tilelang_trace.recording.tilelang import compiles, grouped_compiles
-from tilelang_trace.recording.tilelang.compiles import Compile, Compiles
 from tilelang_trace.recording.wrapping import Patches, Scope, around, say_once
 from tilelang_trace.trace.arguments import CODEGEN, STEP
 
@@ -278,7 +278,7 @@ class _Tool:
             say_once(ours)
 
     def create_pass_instrument(self) -> None:
-        """No instrument: passes come from `hooks`. But a PassContext is about to be made."""
+        """No instrument: passes come from `hooks.tvm`. But a PassContext is about to be made."""
         try:
             label = self._label()
             grouped_compiles.context_is_made(label)

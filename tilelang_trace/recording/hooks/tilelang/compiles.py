@@ -10,8 +10,8 @@ from types import FunctionType
 from typing import Any
 
 from tilelang_trace.kernel_label import kernel_label
+from tilelang_trace.recording.hooks.spans import Span
 from tilelang_trace.recording.recorder import Recording
-from tilelang_trace.recording.spans import Span
 from tilelang_trace.trace.arguments import COMPILE, STEP, TOOL
 from tilelang_trace.trace.json_values import Json
 

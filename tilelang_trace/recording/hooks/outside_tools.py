@@ -11,8 +11,8 @@ import subprocess
 from collections.abc import Callable
 from typing import Any
 
-from tilelang_trace.recording.command_line import masked, masked_text, words_of
-from tilelang_trace.recording.spans import Span
+from tilelang_trace.recording.hooks.command_line import masked, masked_text, words_of
+from tilelang_trace.recording.hooks.spans import Span
 from tilelang_trace.recording.wrapping import Patches, around
 from tilelang_trace.trace.json_values import Json
 

@@ -13,7 +13,7 @@ from shlex import quote
 from tilelang_trace.errors import UserError
 from tilelang_trace.formats import files, naming
 from tilelang_trace.recording import finish, folder, processes
-from tilelang_trace.recording.live import LiveView, passes, span, where
+from tilelang_trace.recording.live.view import LiveView, passes, span, where
 from tilelang_trace.recording.tree import FOLDER_ENDING
 from tilelang_trace.trace.model import Trace
 

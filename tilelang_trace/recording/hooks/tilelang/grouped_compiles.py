@@ -12,8 +12,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from tilelang_trace.recording.tilelang import compiles
-from tilelang_trace.recording.tilelang.compiles import Compile, Compiles
+from tilelang_trace.recording.hooks.tilelang import compiles
+from tilelang_trace.recording.hooks.tilelang.compiles import Compile, Compiles
 from tilelang_trace.recording.wrapping import Scope, around
 
 _DEVICE_STAGE = "stage=grouped-device"
