@@ -134,9 +134,10 @@ def innermost(trace: Trace) -> tuple[str, ...]:
 def test_a_process_that_dies_has_left_all_it_did(crashes: Crashes, way: str) -> None:
     code = 7 if way == "os._exit" else -signal.Signals[way]
     for number, (folder, ended) in enumerate(crashes(way)):
-        assert ended["code"] == code
         end = ProcessEnd(ended["pid"], ended["died"], code, "" if code > 0 else way)
         trace = recorded(folder, end if number % 2 else None)
+        # faulthandler may crash itself when it looks at a thread that goes on meanwhile.
+        assert ended["code"] in ({code, -signal.SIGSEGV} if way == "SIGABRT" else {code})
         for thread, told in enumerate(read_log(folder / "log")):
             check(told, rows_of(trace, thread), ended["died"], innermost=innermost(trace))
         assert said(folder) == []
