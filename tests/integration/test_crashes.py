@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 
 import tilelang_trace
-from tests.integration.crash_log import REGION, THREADS, Told, check, read_log, rows_of
+from tests.integration.crash_log import REGION, THREADS, check, read_log, rows_of
 from tests.integration.crashes import ROOT
 from tilelang_trace.recording.finish import ProcessEnd, read_journals
 from tilelang_trace.trace.model import Trace
@@ -125,22 +125,21 @@ def recorded(folder: Path, end: ProcessEnd | None = None) -> Trace:
     return read_journals(journals, end)
 
 
-def innermost(threads: list[Told]) -> tuple[str, ...]:
-    """Statuses of the innermost slice of each: of several threads, only one has crashed."""
-    several = len([told for told in threads if told.rows]) > 1
-    return ("failed", "incomplete") if several else ("failed",)
+def innermost(trace: Trace) -> tuple[str, ...]:
+    """Statuses of the innermost slice of each thread: of several, only one has crashed."""
+    return ("failed", "incomplete") if len(trace.threads) > 1 else ("failed",)
 
 
 @pytest.mark.parametrize("way", DEATHS)
 def test_a_process_that_dies_has_left_all_it_did(crashes: Crashes, way: str) -> None:
     code = 7 if way == "os._exit" else -signal.Signals[way]
     for number, (folder, ended) in enumerate(crashes(way)):
-        assert ended["code"] == code
         end = ProcessEnd(ended["pid"], ended["died"], code, "" if code > 0 else way)
         trace = recorded(folder, end if number % 2 else None)
-        threads = read_log(folder / "log")
-        for thread, told in enumerate(threads):
-            check(told, rows_of(trace, thread), ended["died"], innermost=innermost(threads))
+        # faulthandler may crash itself when it looks at a thread that goes on meanwhile.
+        assert ended["code"] in ({code, -signal.SIGSEGV} if way == "SIGABRT" else {code})
+        for thread, told in enumerate(read_log(folder / "log")):
+            check(told, rows_of(trace, thread), ended["died"], innermost=innermost(trace))
         assert said(folder) == []
 
 
@@ -206,11 +205,10 @@ def test_under_the_launcher_it_is_in_the_output(tmp_path: Path) -> None:
         assert code == (7 if way == "os._exit" else 128 + signal.Signals[way])
         folder = Path(job["folder"])
         trace = recorded(folder)
-        threads = read_log(folder / "log")
-        for thread, told in enumerate(threads):
+        for thread, told in enumerate(read_log(folder / "log")):
             found = rows_of(trace, thread)
-            check(told, found, 1 << 63, innermost=innermost(threads))
-            (failed, *_) = [*(r for r in found[::-1] if r["status"] == "failed"), {}]
-            if told.open and not told.raised:
-                assert failed["error"]["type"] == ("" if way == "os._exit" else way)
+            check(told, found, 1 << 63, innermost=innermost(trace))
+            died = [row["error"] for row in found if row["status"] != "ok"]
+            types = {error["type"] for error in died if error["cause"] != "exception"}
+            assert types <= {"" if way == "os._exit" else way}
         assert trace.metadata["exit"]["code"] == (7 if way == "os._exit" else -signal.Signals[way])

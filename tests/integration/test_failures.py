@@ -6,6 +6,7 @@ Cases 16, 20 and 23 of the public bug reports are among them.
 from __future__ import annotations
 
 import concurrent.futures
+import gc
 import signal
 import time
 from collections.abc import Callable
@@ -274,6 +275,7 @@ class TestInterrupts:
                 ):
                     passes = [tvm.relax.transform.Normalize() for _ in range(20_000)]
                     pipeline = tvm.transform.Sequential(passes, name="pipeline")
+                    gc.collect()  # what is raised in a __del__ is lost, with us or without
                     signal.setitimer(signal.ITIMER_REAL, 0.05)
                     pipeline(module)
             finally:

@@ -123,7 +123,7 @@ def test_an_interrupt_at_any_line_leaves_the_rest_right(step: str, tmp_path: Pat
 
     left = context("incomplete", "mismatch")
     possible = {
-        "enter": [[], [left]],
+        "enter": [[], [context("failed", "interrupt")]],
         "before": [[left], [left, inner("failed", "interrupt")]],
         "after": [[left, inner("failed", "interrupt")], [left, inner("ok", "")]],
         "exit": [[left, inner("ok", "")], [context("ok", ""), inner("ok", "")]],

@@ -138,7 +138,11 @@ class Recording:
         """This thread leaves a PassContext, with the exception that ends it, if any."""
         try:
             if not self.stopped:
-                self.sink().exit_context(context, error)
+                try:
+                    self.sink().exit_context(context, error)
+                except KeyboardInterrupt as interrupt:  # it struck in between
+                    self.sink().exit_context(context, error or interrupt)
+                    raise
         except Exception as ours:
             self.trouble(ours)
 

@@ -67,9 +67,8 @@ def settle(
             last = max(last, timed_out.time_ns)
             death = replace(death, error=timed_out.error(path), culprit=None)
         unfinished = {"status": INCOMPLETE, "error": enclosing(death.error)}
-        if timed_out is None:  # else that is the reason
-            killer = death.signal if end is None else ""  # else the parent tells
-            settled.reasons += _how_it_ended(pid, killer, bool(reading.unfinished))
+        if timed_out is None and (end is None or not end.signal):  # else the parent tells
+            settled.reasons += _how_it_ended(pid, death.signal, bool(reading.unfinished))
         if death.signal:
             settled.exit["signal"] = death.signal
     settled.reasons += _unseen(reading)

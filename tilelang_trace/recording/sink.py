@@ -266,8 +266,11 @@ class ThreadSink:
             self._propagating = False
             packet = self._packets.begin(monotonic_ns(), name, kind, arguments)
             self._append(packet)
-        except BaseException:
+        except BaseException as error:
             self._repair(entry, packet, begins=True)
+            if self.stack and self.stack[-1] is entry:  # nobody will know that it has begun
+                failure = describe(error, self._handled)
+                self._give_up(len(self.stack) - 1, monotonic_ns(), failure, leaks=False)
             raise
 
     def _end(self, matches: Callable[[Entry], bool], now: int, error: BaseException | None) -> bool:

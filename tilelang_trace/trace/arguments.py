@@ -152,8 +152,9 @@ CONTRACT: tuple[Argument, ...] = (
         "object",
         KINDS,
         1,
-        "why it has no proper end: `type`, `cause`, `message` (first line) and, where it "
-        "failed, `detail` (the whole text)",
+        "why it has no proper end: `type`, `cause`, `message` (first line, and the first cause of "
+        "what was raised again) and, where it failed, `detail` (the whole text, with that of all "
+        "causes)",
     ),
     Argument(
         "ir",

@@ -41,16 +41,18 @@ def arm(journal: Path) -> None:
                 _watch = _Watch(journal)
             else:
                 _watch.name_for(journal)
-    except (OSError, ValueError, RuntimeError) as error:  # the latter two are faulthandler's
+    except OSError:
+        return  # no descriptor or room is left: of that there is more to say than this
+    except (ValueError, RuntimeError) as error:  # faulthandler's
         say(f"the Python stack of a crash will not be kept: {error}")
 
 
 def arm_thread() -> None:
     """Let the stack be kept also if this thread overflows its own."""
     if _watch is not None and sys.platform == "linux":
-        from tilelang_trace.recording.death import signal_actions
-
         with suppress(OSError):  # no memory for it: then only other crashes are told
+            from tilelang_trace.recording.death import signal_actions
+
             signal_actions.give_this_thread_a_signal_stack()
 
 

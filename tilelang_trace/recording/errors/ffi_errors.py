@@ -19,6 +19,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
+from tilelang_trace.recording.signals import comes_from_a_signal
 from tilelang_trace.recording.wrapping import Patches, say_once
 
 _MODULE, _FUNCTION = "tvm_ffi.core", "_TRACEBACK_TO_BACKTRACE_STR"
@@ -31,6 +32,8 @@ class _Thread(threading.local):
         self.text: str | None = None
         self.told: Any = None
         self.stray: BaseException | None = None
+        self.aside: BaseException | None = None
+        """What was raised in here, where it could not be let out."""
 
 
 _thread = _Thread()
@@ -47,11 +50,12 @@ def watch(
 
     def wrapper(original: Callable[..., Any]) -> Callable[..., Any]:
         def traceback_to_text(trace: TracebackType | None) -> Any:
-            if trace is not None:
-                try:
+            try:
+                if trace is not None:
                     _keep(trace, tell, is_stray)
-                except Exception as error:
-                    say_once(error)
+            except BaseException as error:
+                # Nothing may get out, the FFI would crash. No call either: the stack may be full.
+                _thread.aside = error
             return original(trace)
 
         return traceback_to_text
@@ -78,7 +82,14 @@ def text_across(error: BaseException) -> str | None:
 
 
 def take_stray(error: BaseException) -> BaseException | None:
-    """The stray that this exception is the translation of, once, without its traceback."""
+    """The stray that this exception is the translation of, once, without its traceback; or what a
+    signal handler raised while it was translated.
+    """
+    aside, _thread.aside = _thread.aside, None
+    if aside is not None and comes_from_a_signal(aside):
+        return aside.with_traceback(None)
+    if isinstance(aside, Exception):
+        say_once(aside)
     stray = _thread.stray
     if stray is None or text_across(error) != _text(stray):
         return None
