@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the report. Raises UserError if the file is no trace."""
-    from tilelang_trace.commands.opening import open_trace
+    from tilelang_trace.opening import open_trace
 
     choice = Choice(options.sort, options.top, options.min_ns)
     if options.by == "pass" and choice.sort == "start":
