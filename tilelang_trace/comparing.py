@@ -11,11 +11,13 @@ from typing import TypeAlias
 
 from tilelang_trace.analysis.compare.align import compare_traces
 from tilelang_trace.analysis.compare.comparison import Comparison
-from tilelang_trace.analysis.compare.noise import judge
+from tilelang_trace.analysis.compare.noise import judged
 from tilelang_trace.analysis.hidden import hidden_passes
 from tilelang_trace.analysis.summary import wholeness
+from tilelang_trace.analysis.compare.timeline import Align, side_by_side
 from tilelang_trace.errors import UserError
-from tilelang_trace.opening import open_trace
+from tilelang_trace.formats import archives, files
+from tilelang_trace.opening import open_compile
 from tilelang_trace.recording.tree import FOLDER_ENDING
 from tilelang_trace.reports.text import plural
 from tilelang_trace.trace.arguments import PASS
@@ -49,7 +51,7 @@ def compare(
     new: Source | Sequence[Source],
     *,
     min_ms: float = 0.0,
-    threshold: float = 0.1,
+    threshold: float | None = None,
 ) -> Comparison:
     """Compare two compiles, or two sets of repeated ones.
 
@@ -59,16 +61,16 @@ def compare(
         for entry in sorted(comparison.passes, key=lambda entry: -abs(entry.self_delta_ns))[:5]:
             print(entry.name, entry.self_delta_ns / 1e6, entry.verdict)
 
-    Passes shorter than `min_ms` on both sides get no verdict; of the others, those that changed by
-    less than `threshold`, a part of their time, are the same. Raises UserError if something is no
-    trace, and its kind `NothingToCompare` if no pass ran on a side.
+    Verdicts are those of `analysis.compare.noise`: what takes less than `min_ms` on both sides is
+    not judged, and no change of less than `threshold`, a part of the base time, is one. Raises
+    UserError if something is no trace, and its kind `NothingToCompare` if no pass ran on a side.
     """
     return compare_runs(
         open_runs(base, "base"), open_runs(new, "new"), round(min_ms * 1e6), threshold
     )
 
 
-def compare_runs(base: Runs, new: Runs, min_ns: int, threshold: float) -> Comparison:
+def compare_runs(base: Runs, new: Runs, min_ns: int, threshold: float | None) -> Comparison:
     """Align two sides, and judge what changed. Raises NothingToCompare."""
     empty = [
         f"no pass ran in {name} ({side}): {why}"
@@ -81,7 +83,36 @@ def compare_runs(base: Runs, new: Runs, min_ns: int, threshold: float) -> Compar
         raise NothingToCompare(f"nothing to compare: {'; '.join(empty[:2])}{more}")
     found = compare_traces(base.traces, new.traces, (base.names, new.names))
     notes = (*_losses(base), *_losses(new), *base.notes, *new.notes)
-    return judge(replace(found, notes=(*found.notes, *notes)), min_ns, threshold)
+    return judged(replace(found, notes=(*found.notes, *notes)), threshold=threshold, min_ns=min_ns)
+
+
+def write_both(
+    comparison: Comparison, base: Runs, new: Runs, output: str, align: Align = "start"
+) -> None:
+    """Write the first run of both sides as one file for Perfetto: a .zip has them as they are, any
+    other format also the difference. Raises UserError.
+    """
+    first, second = base.traces[0], new.traces[0]
+    if is_archive(output):
+        archives.write_both(
+            archives.Original(base.names[0], first), archives.Original(new.names[0], second), output
+        )
+    else:
+        files.write(side_by_side(comparison, first, second, align=align), output)
+
+
+def check_output(output: str, align: Align | None) -> None:
+    """Raises UserError if both sides can't be written to a file of this name."""
+    if is_archive(output):
+        if align == "passes":
+            raise UserError(f"{output}: the traces in a .zip stay as they are: no --align passes")
+    elif files.format_for(output)[0] is files.LOG:
+        raise UserError(f"{output}: a log holds one compile; use .pftrace, .json or .zip")
+
+
+def is_archive(output: str) -> bool:
+    """Whether a file of this name holds the two traces as they are."""
+    return output.lower().endswith(archives.ENDING)
 
 
 def _why_empty(trace: Trace) -> str:
@@ -135,7 +166,7 @@ def _opened(source: Source, called: str) -> Runs:
     path = os.fspath(source)
     if os.path.isdir(path) and not _is_journals(Path(path)):
         return _in_folder(Path(path))
-    return Runs((path,), (open_trace(path),))
+    return Runs((path,), (open_compile(path),))
 
 
 def _is_journals(folder: Path) -> bool:
@@ -150,7 +181,7 @@ def _in_folder(folder: Path) -> Runs:
     names, traces, notes = [], [], []
     for path in _files(folder):
         try:
-            traces.append(open_trace(str(path)))
+            traces.append(open_compile(str(path)))
         except UserError as error:
             notes.append(f"left out: {error}")
         else:
@@ -165,9 +196,6 @@ def _files(folder: Path) -> Iterable[Path]:
     entries = sorted(folder.iterdir())
     names = {entry.name for entry in entries}
     for entry in entries:
-        if entry.name.startswith("."):
-            continue
-        if not entry.is_dir():
-            yield entry
-        elif _JOURNALS.search(entry.name) and _JOURNALS.sub("", entry.name) not in names:
+        unfinished = _JOURNALS.search(entry.name) and _JOURNALS.sub("", entry.name) not in names
+        if not entry.name.startswith(".") and (unfinished or not entry.is_dir()):
             yield entry

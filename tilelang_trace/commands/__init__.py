@@ -1,8 +1,8 @@
 """The command line: one file a subcommand. Arguments in, messages out, no logic.
 
 A command is a module with `NAME`, `HELP`, `add_arguments(parser)` and `run(options) -> exit code`,
-listed in `COMMANDS`; it may have `ALIASES`. What a person got wrong is a UserError and ends here: one line on stderr, exit
-code 2.
+listed in `COMMANDS`; it may have `ALIASES`. What a person got wrong is a UserError and ends here:
+one line on stderr, exit code 2.
 """
 
 from __future__ import annotations

@@ -5,17 +5,13 @@ timeline.
 from __future__ import annotations
 
 import argparse
-import shutil
 import sys
-from importlib import import_module
-from typing import TYPE_CHECKING
 
 from tilelang_trace.commands.arguments import count, nanoseconds, percentage
+from tilelang_trace.commands.printing import print_report
 from tilelang_trace.errors import UserError
 from tilelang_trace.reports.compare.choice import BYS, Choice
-
-if TYPE_CHECKING:
-    from tilelang_trace.comparing import Runs
+from tilelang_trace.reports.text import plural, visible
 
 NAME = "compare"
 ALIASES = ("diff",)
@@ -81,9 +77,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--threshold",
         type=percentage,
-        default=0.1,
         metavar="P",
-        help="the least change that counts (default: 10%%)",
+        help="smaller changes, as a part of the base time (10%%), are not called slower or faster",
     )
     parser.add_argument(
         "-o",
@@ -104,12 +99,16 @@ def run(options: argparse.Namespace) -> int:
     base_paths, new_paths = _sides(options)
     if options.align and not options.output:
         raise UserError("compare: --align is for the timeline that -o writes")
-    from tilelang_trace.comparing import NothingToCompare, compare_runs, open_runs
+    from tilelang_trace import comparing
+    from tilelang_trace.reports.compare.report import make_report
 
-    base, new = open_runs(base_paths, "base"), open_runs(new_paths, "new")
+    if options.output:
+        comparing.check_output(options.output, options.align)
+    base = comparing.open_runs(base_paths, "base")
+    new = comparing.open_runs(new_paths, "new")
     try:
-        comparison = compare_runs(base, new, options.min_ns, options.threshold)
-    except NothingToCompare as error:
+        comparison = comparing.compare_runs(base, new, options.min_ns, options.threshold)
+    except comparing.NothingToCompare as error:
         print(f"tilelang-trace: {error}", file=sys.stderr)
         return _NOTHING_TO_COMPARE
     for_people = options.format in ("table", "markdown")
@@ -119,12 +118,16 @@ def run(options: argparse.Namespace) -> int:
         min_ns=options.min_ns,
         unchanged=not for_people,
     )
-    _print(comparison, choice, options.format)
+    report = make_report(comparison, choice)
+    print_report("tilelang_trace.reports.compare", options.format, report)
+    if options.format == "csv":
+        for note in comparison.notes:
+            print(f"tilelang-trace: {visible(note)}", file=sys.stderr)
+        if report.left_out.rows:
+            print(f"tilelang-trace: {plural(report.left_out.rows, 'row')} left out", file=sys.stderr)
     if options.output:
-        _write(comparison, base, new, options)
-    if options.fail_on and (why := _slower(comparison, options)):
-        print(f"tilelang-trace: --fail-on {options.fail_on}: {why}", file=sys.stderr)
-        return _FAIL_ON_MET
+        comparing.write_both(comparison, base, new, options.output, options.align or "start")
+        print(f"tilelang-trace: wrote {options.output}", file=sys.stderr)
     return _COMPARED
 
 

@@ -7,7 +7,8 @@ one run a side, or of the mean of several.
                                               left_out, and between_delta_ns
                 "between_delta_ns",           change of the time that no pass encloses
                 "between_delta_by_kind": {"context": 2},
-                "base_between_ns", "new_between_ns"},
+                "base_between_ns", "new_between_ns",
+                "base_runs_ns", "new_runs_ns", "verdict"},
       "passes": [{"name", "path": ["..."],    with those around it; of the new side, if there
                   "phase", "kernel",          empty: none
                   "change",                   "matched", "added", "removed", "renamed" (an offer),
@@ -19,7 +20,8 @@ one run a side, or of the mean of several.
                   "self_delta_ns",            a missing side counts as 0
                   "ratio",                    new_ns through base_ns; null where that says nothing
                   "verdict",                  "slower", "faster", "same", "unknown"
-                  "base_runs_ns", "new_runs_ns"}],       inclusive time in each run
+                  "base_runs_ns", "new_runs_ns",         inclusive time in each run
+                  "base_self_runs_ns", "new_self_runs_ns"}],
       "left_out": {"passes", "self_delta_ns"},           what --top and --min-ms left out
       "by": "phase",                          the choice of --by; its sums, or none for "path":
       "rows": [{"name", "passes", "base_ns", "new_ns", "base_self_ns", "new_self_ns",
@@ -89,6 +91,9 @@ def _total(total: Totals, passes_ns: int) -> dict[str, Any]:
         "between_delta_by_kind": {kind: whole(ns) for kind, ns in total.between_by_kind.items()},
         "base_between_ns": whole(total.base_between_ns),
         "new_between_ns": whole(total.new_between_ns),
+        "base_runs_ns": total.base_runs,
+        "new_runs_ns": total.new_runs,
+        "verdict": total.verdict,
     }
 
 
@@ -107,6 +112,8 @@ def _pass(row: Row, self_delta_ns: int) -> dict[str, Any]:
         "verdict": entry.verdict,
         "base_runs_ns": entry.base and entry.base.inclusive_runs,
         "new_runs_ns": entry.new and entry.new.inclusive_runs,
+        "base_self_runs_ns": entry.base and entry.base.self_runs,
+        "new_self_runs_ns": entry.new and entry.new.self_runs,
     }
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tilelang_trace.analysis.compare.comparison import ComparedPass, Ns, Side
+from tilelang_trace.analysis.compare.spread import spread
 from tilelang_trace.reports.compare.adding_up import adding_up, size, whole
 from tilelang_trace.reports.compare.report import CompareReport, Row, quotient, status
 from tilelang_trace.reports.kernels.wording import Column
@@ -76,7 +77,8 @@ def facts(report: CompareReport, show: Show) -> Iterator[tuple[str, str]]:
     if total.delta_ns:
         factor = quotient(total.base_ns, total.new_ns)
         ratio = f" ({factor:.2f} x)" if factor is not None else ""
-        yield "difference", f"{signed(total.delta_ns)}{ratio}"
+        verdict = "" if total.verdict == "unknown" else f": {total.verdict}"
+        yield "difference", f"{signed(total.delta_ns)}{ratio}{verdict}"
         yield "where", _reasons(report, show)
     else:
         yield "difference", "none in the total"
@@ -237,11 +239,24 @@ def text_columns(report: CompareReport, show: Show) -> list[Column]:
     rows = report.rows
     first = Column(_NOUNS[report.choice.by], tuple(label(report, row, show) for row in rows))
     more = (
+        Column("base median (range)", tuple(_spread(row.base_self_runs) for row in rows)),
+        Column("new median (range)", tuple(_spread(row.new_self_runs) for row in rows)),
         Column("change", tuple(_change(row, show) for row in rows)),
         Column("verdict", tuple(map(_verdict, rows))),
         Column("where", tuple(_places(report, show))),
     )
     return [first, *(column for column in more if any(column.cells))]
+
+
+def _spread(runs: tuple[int, ...]) -> str:
+    """Of the self times of several runs."""
+    if len(runs) < 2:
+        return ""
+    found = spread(runs)
+    least, middle, most = (
+        _ms(whole(ns, _US)) for ns in (found.least_ns, found.median_ns, found.most_ns)
+    )
+    return f"{middle} ({least} to {most})"
 
 
 def _places(report: CompareReport, show: Show) -> list[str]:
