@@ -13,6 +13,7 @@ from tilelang_trace.formats.packets import (
     CLOCK_MONOTONIC,
     CLOCK_REALTIME,
     COLOURS,
+    DIFFERENCE_COLOURS,
     PacketSequence,
     clock_packet,
     joined,
@@ -214,12 +215,13 @@ def _slices(
             status = arguments.get("status")
             written = failures.written_category(strings[category], status)
             flagged = written != strings[category]
+            colour = COLOURS[status] if flagged else DIFFERENCE_COLOURS.get(written, "")
             yield sequences[lane].begin(
                 begin,
                 strings[name],
                 written,
                 arguments,
-                colour=COLOURS.get(status, "") if flagged else "",
+                colour=colour,
                 flows=flows.starting.get(row, ()),
                 ended_flows=flows.ending.get(row, ()),
             )
