@@ -12,9 +12,9 @@ from typing import TypeAlias
 from tilelang_trace.analysis.compare.align import compare_traces
 from tilelang_trace.analysis.compare.comparison import Comparison
 from tilelang_trace.analysis.compare.noise import judged
+from tilelang_trace.analysis.compare.timeline import Align, side_by_side
 from tilelang_trace.analysis.hidden import hidden_passes
 from tilelang_trace.analysis.summary import wholeness
-from tilelang_trace.analysis.compare.timeline import Align, side_by_side
 from tilelang_trace.errors import UserError
 from tilelang_trace.formats import archives, files
 from tilelang_trace.opening import open_compile

@@ -47,7 +47,9 @@ def rows(output: str) -> list[list[str]]:
     """Cells of the table of passes, by the right edges of the columns of numbers."""
     lines = output.splitlines()
     (rule,) = (n for n, line in enumerate(lines) if line.startswith("─") and "self" in lines[n - 1])
-    edges = [match.end() for match in re.finditer("base(?! m)|new(?! m)|delta|ratio", lines[rule - 1])]
+    edges = [
+        match.end() for match in re.finditer("base(?! m)|new(?! m)|delta|ratio", lines[rule - 1])
+    ]
     found = []
     for line in lines[rule + 1 :]:
         if line == "Notes":

@@ -124,7 +124,9 @@ def run(options: argparse.Namespace) -> int:
         for note in comparison.notes:
             print(f"tilelang-trace: {visible(note)}", file=sys.stderr)
         if report.left_out.rows:
-            print(f"tilelang-trace: {plural(report.left_out.rows, 'row')} left out", file=sys.stderr)
+            print(
+                f"tilelang-trace: {plural(report.left_out.rows, 'row')} left out", file=sys.stderr
+            )
     if options.output:
         comparing.write_both(comparison, base, new, options.output, options.align or "start")
         print(f"tilelang-trace: wrote {options.output}", file=sys.stderr)
