@@ -82,6 +82,8 @@ def comparison(
         base_between_ns=old,
         new_between_ns=late,
         between_by_kind={"context": late - old} if late != old else {},
+        base_runs=_whole_runs(old_side, between[0]),
+        new_runs=_whole_runs(new_side, between[1]),
     )
     given: dict[str, Any] = {
         "base": _side("base.pftrace", old_side),
@@ -93,6 +95,16 @@ def comparison(
         "first_divergence": None,
     }
     return Comparison(**{**given, **fields})
+
+
+def _whole_runs(passes: list[OneSide], between: Runs) -> tuple[int, ...]:
+    """The whole of each run."""
+    between = _runs(between)
+    number = max((len(side.rows) for side in passes), default=1)
+    return tuple(
+        sum(side.self_runs[run] for side in passes) + between[run % len(between)]
+        for run in range(number)
+    )
 
 
 def _side(name: str, passes: list[OneSide]) -> Side:

@@ -59,3 +59,14 @@ def seconds(text: str) -> float:
 def nanoseconds(text: str) -> int:
     """A time in ms, as nanoseconds."""
     return round(milliseconds(text) * 1e6)
+
+
+def percentage(text: str) -> float:
+    """A percentage, `10%` or `10`, as a part."""
+    try:
+        value = float(text.removesuffix("%"))
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < 1e6:
+        raise argparse.ArgumentTypeError(f"{text!r} is no percentage, such as 10%")
+    return value / 100
