@@ -90,6 +90,14 @@ def _packets(trace: Trace) -> Iterator[bytes]:
             )
 
 
+def boot_time_of(trace: Trace, time: int) -> int | None:
+    """What the boot clock showed at a time of the Trace, by the file's ClockSnapshot; None if the
+    file has none.
+    """
+    clocks = _clocks(trace) if envelope.earliest(trace) >= 0 else {}
+    return time + clocks[CLOCK_BOOTTIME] - clocks[CLOCK_MONOTONIC] if clocks else None
+
+
 def _clocks(trace: Trace) -> dict[int, int]:
     start = trace.metadata.get("start")
     if not isinstance(start, Mapping):

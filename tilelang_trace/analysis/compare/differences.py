@@ -53,7 +53,7 @@ def _is_shown(entry: ComparedPass, min_ns: int) -> bool:
     if entry.change != "matched" or _statuses(entry):
         return True
     if entry.verdict == "unknown":
-        return bool(abs(entry.delta_ns) >= min_ns)
+        return not -min_ns < entry.delta_ns < min_ns
     return entry.verdict != "same"
 
 

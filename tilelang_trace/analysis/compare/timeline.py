@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from tilelang_trace.analysis.compare.comparison import ComparedPass, Comparison, Side
+from tilelang_trace.analysis.compare.comparison import COMPARISON, ComparedPass, Comparison, Side
 from tilelang_trace.analysis.compare.differences import (
     Difference,
     differences,
@@ -78,7 +78,7 @@ def side_by_side(
         join.parts(
             f"{_called('base', comparison.base)}, {_called('new', comparison.new)}, {DIFFERENCE}",
             {
-                "comparison": {
+                COMPARISON: {
                     "align": align,
                     "min_ns": floor,
                     "base": {"names": list(comparison.base.names), **_about(base)},
