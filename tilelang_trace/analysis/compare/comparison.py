@@ -92,6 +92,10 @@ class Totals:
     new_between_ns: Ns
     between_by_kind: Mapping[str, Ns] = field(default_factory=dict)
     """Change of the time between passes, by the kind of slice that it was spent in."""
+    base_runs: tuple[int, ...] = ()
+    """The whole of each run; empty if they are not known."""
+    new_runs: tuple[int, ...] = ()
+    verdict: Verdict = "unknown"
 
     @property
     def delta_ns(self) -> Ns:
