@@ -42,7 +42,8 @@ def compare_traces(
     old, young = all_runs(base), all_runs(new)
     has_failed = [_has_failed(side) for side in (old, young)]
     found = align(old.forest, young.forest, by_time=has_failed[0] == has_failed[1])
-    both = merge(young.forest, old.forest, found.new_of)
+    moved = {b for b, how in found.how.items() if how == "moved"}
+    both = merge(young.forest, old.forest, found.new_of, moved)
     changes = _changes(old, young, found)
     passes = _passes(old, young, both, changes)
     kernels = _kernels(old, young, both)
