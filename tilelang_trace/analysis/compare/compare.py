@@ -53,7 +53,7 @@ def compare_traces(
         total=_totals(old, young),
         passes=tuple(passes),
         kernels=tuple(kernels),
-        context_changes=tuple(context_changes(old, young, both)),
+        context_changes=tuple(context_changes(old, young, found.new_of)),
         first_divergence=first_divergence(old, young, passes),
         notes=(*_notes_on_kernels(kernels, both, old, young), *_notes_on_runs(old, young)),
     )
@@ -102,9 +102,7 @@ def _plain(ns: Fraction) -> Ns:
     return ns.numerator if ns.denominator == 1 else ns
 
 
-def _changes(
-    base: AllRuns, new: AllRuns, found: Alignment
-) -> tuple[list[Change], list[Change]]:
+def _changes(base: AllRuns, new: AllRuns, found: Alignment) -> tuple[list[Change], list[Change]]:
     """What became of each node of base, and of each of new."""
     of_base: list[Change] = ["removed"] * len(base.forest)
     of_new: list[Change] = ["added"] * len(new.forest)
