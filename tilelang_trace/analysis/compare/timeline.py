@@ -112,7 +112,9 @@ def _rows(entry: ComparedPass, sides: tuple[Placed, Placed]) -> tuple[int | None
 
 
 def _join_passes(joint: JointTrace, comparison: Comparison, sides: tuple[Placed, Placed]) -> None:
-    """Put the numbers on the passes of both sides, and arrows from base to new."""
+    """Put the numbers on the passes of both sides, and arrows between them: from base to new, or
+    from new where that begins earlier.
+    """
     arrows = []
     for entry in comparison.passes:
         rows = _rows(entry, sides)
@@ -121,7 +123,9 @@ def _join_passes(joint: JointTrace, comparison: Comparison, sides: tuple[Placed,
                 joint.arguments.add(row, {COMPARE: numbers(entry)})
         if None not in rows:
             arrows.append(rows)
-    joint.add_flows(np.array(arrows, np.int32).reshape(-1, 2))
+    flows = np.array(arrows, np.int32).reshape(-1, 2)
+    begin = joint.times()[0][flows]
+    joint.add_flows(np.where(begin[:, :1] <= begin[:, 1:], flows, flows[:, ::-1]))
 
 
 def _add_differences(
