@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
-from tilelang_trace.analysis.compare.align import compare_traces
+from tilelang_trace.analysis.compare.compare import compare_traces
 from tilelang_trace.analysis.compare.comparison import Comparison
 from tilelang_trace.analysis.compare.noise import judged
 from tilelang_trace.analysis.compare.timeline import Align, side_by_side
@@ -87,10 +87,15 @@ def compare_runs(base: Runs, new: Runs, min_ns: int, threshold: float | None) ->
 
 
 def write_both(
-    comparison: Comparison, base: Runs, new: Runs, output: str, align: Align = "start"
+    comparison: Comparison,
+    base: Runs,
+    new: Runs,
+    output: str,
+    align: Align | None = None,
+    min_ns: int | None = None,
 ) -> None:
     """Write the first run of both sides as one file for Perfetto: a .zip has them as they are, any
-    other format also the difference. Raises UserError.
+    other format also the difference, but for changes of less than `min_ns`. Raises UserError.
     """
     first, second = base.traces[0], new.traces[0]
     if is_archive(output):
@@ -98,7 +103,8 @@ def write_both(
             archives.Original(base.names[0], first), archives.Original(new.names[0], second), output
         )
     else:
-        files.write(side_by_side(comparison, first, second, align=align), output)
+        both = side_by_side(comparison, first, second, align=align or "start", min_ns=min_ns)
+        files.write(both, output)
 
 
 def check_output(output: str, align: Align | None) -> None:

@@ -72,7 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--fail-on",
         choices=("slower",),
-        help="exit with code 1 if a pass, or the whole, became slower by the threshold",
+        help="exit with code 1 if a pass, or the whole, has the verdict slower, or only NEW failed",
     )
     parser.add_argument(
         "--threshold",
@@ -100,6 +100,7 @@ def run(options: argparse.Namespace) -> int:
     if options.align and not options.output:
         raise UserError("compare: --align is for the timeline that -o writes")
     from tilelang_trace import comparing
+    from tilelang_trace.reports.compare import fail_on
     from tilelang_trace.reports.compare.report import make_report
 
     if options.output:
@@ -118,6 +119,8 @@ def run(options: argparse.Namespace) -> int:
         min_ns=options.min_ns,
         unchanged=not for_people,
     )
+    if options.fail_on:
+        fail_on.check(comparison, options.threshold)
     report = make_report(comparison, choice)
     print_report("tilelang_trace.reports.compare", options.format, report)
     if options.format == "csv":
@@ -128,8 +131,12 @@ def run(options: argparse.Namespace) -> int:
                 f"tilelang-trace: {plural(report.left_out.rows, 'row')} left out", file=sys.stderr
             )
     if options.output:
-        comparing.write_both(comparison, base, new, options.output, options.align or "start")
+        least = options.min_ns or None
+        comparing.write_both(comparison, base, new, options.output, options.align, least)
         print(f"tilelang-trace: wrote {options.output}", file=sys.stderr)
+    if options.fail_on and (why := fail_on.slower(comparison)):
+        print(f"tilelang-trace: --fail-on {options.fail_on}: {why}", file=sys.stderr)
+        return _FAIL_ON_MET
     return _COMPARED
 
 

@@ -117,7 +117,9 @@ def _reasons(report: CompareReport, show: Show) -> str:
     ]
     parts.append((total.between_delta_ns, "the time between passes"))
     least = size(total.delta_ns) * _LEAST_SHARE
-    large = sorted((p for p in parts if size(p[0]) > least), key=lambda part: -size(part[0]))
+    up = total.delta_ns > 0
+    large = [part for part in parts if size(part[0]) > least]
+    large.sort(key=lambda part: ((part[0] > 0) is not up, -size(part[0])))
     if not large:
         return f"no {_NOUNS[report.choice.by]} makes more than {100 * _LEAST_SHARE:.0f} % of it"
     (first, name), *others = large[:_TOLD]
