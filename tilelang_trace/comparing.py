@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
-from tilelang_trace.analysis.compare.align import compare_traces
+from tilelang_trace.analysis.compare.compare import compare_traces
 from tilelang_trace.analysis.compare.comparison import Comparison
 from tilelang_trace.analysis.compare.noise import judged
 from tilelang_trace.analysis.compare.timeline import Align, side_by_side
@@ -81,7 +81,7 @@ def compare_runs(base: Runs, new: Runs, min_ns: int, threshold: float | None) ->
     if empty:
         more = f" (and {len(empty) - 2} more)" if len(empty) > 2 else ""
         raise NothingToCompare(f"nothing to compare: {'; '.join(empty[:2])}{more}")
-    found = compare_traces(base.traces, new.traces, (base.names, new.names))
+    found = compare_traces(base.traces, new.traces, base.names, new.names)
     notes = (*_losses(base), *_losses(new), *base.notes, *new.notes)
     return judged(replace(found, notes=(*found.notes, *notes)), threshold=threshold, min_ns=min_ns)
 

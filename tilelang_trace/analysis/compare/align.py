@@ -153,9 +153,7 @@ class _Aligner:
             return
         base = [(b, depth) for b, depth in base if self._new_of[b] < 0]
         new = [(n, depth) for n, depth in new if self._base_of[n] < 0]
-        pairs = _obvious(
-            [self._base.name[b] for b, _ in base], [self._new.name[n] for n, _ in new]
-        )
+        pairs = _obvious([self._base.name[b] for b, _ in base], [self._new.name[n] for n, _ in new])
         if pairs is None:
             pairs = align_sequences(
                 self._base.items(*zip(*base)), self._new.items(*zip(*new)), self._in_common

@@ -42,7 +42,8 @@ def compare_traces(
     old, young = all_runs(base), all_runs(new)
     has_failed = [_has_failed(side) for side in (old, young)]
     found = align(old.forest, young.forest, by_time=has_failed[0] == has_failed[1])
-    both = merge(young.forest, old.forest, found.new_of)
+    moved = {b for b, how in found.how.items() if how == "moved"}
+    both = merge(young.forest, old.forest, found.new_of, moved)
     changes = _changes(old, young, found)
     passes = _passes(old, young, both, changes)
     kernels = _kernels(old, young, both)
@@ -52,7 +53,7 @@ def compare_traces(
         total=_totals(old, young),
         passes=tuple(passes),
         kernels=tuple(kernels),
-        context_changes=tuple(context_changes(old, young, both)),
+        context_changes=tuple(context_changes(old, young, found.new_of)),
         first_divergence=first_divergence(old, young, passes),
         notes=(*_notes_on_kernels(kernels, both, old, young), *_notes_on_runs(old, young)),
     )
@@ -101,9 +102,7 @@ def _plain(ns: Fraction) -> Ns:
     return ns.numerator if ns.denominator == 1 else ns
 
 
-def _changes(
-    base: AllRuns, new: AllRuns, found: Alignment
-) -> tuple[list[Change], list[Change]]:
+def _changes(base: AllRuns, new: AllRuns, found: Alignment) -> tuple[list[Change], list[Change]]:
     """What became of each node of base, and of each of new."""
     of_base: list[Change] = ["removed"] * len(base.forest)
     of_new: list[Change] = ["added"] * len(new.forest)

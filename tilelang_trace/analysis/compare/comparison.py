@@ -41,6 +41,11 @@ class OneSide:
     """Inclusive time in each run, 0 where it is missing."""
     self_runs: tuple[int, ...]
 
+    @property
+    def first_row(self) -> int | None:
+        """Its row in the first run."""
+        return self.rows[0]
+
 
 @dataclass(frozen=True)
 class ComparedPass:

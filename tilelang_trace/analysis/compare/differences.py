@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -14,6 +15,7 @@ from tilelang_trace.trace.arguments import (
     OK,
 )
 from tilelang_trace.trace.json_values import Json
+from tilelang_trace.trace.model import Trace
 
 _FLOOR = 1000
 """One through this part of the longer compile is what a change takes to be shown."""
@@ -35,26 +37,46 @@ def smallest_shown(comparison: Comparison) -> int:
     return max(1, round(max(Fraction(total.base_ns), Fraction(total.new_ns)) / _FLOOR))
 
 
-def differences(comparison: Comparison, min_ns: int) -> list[Difference]:
+def differences(comparison: Comparison, base: Trace, new: Trace, min_ns: int) -> list[Difference]:
     """The passes that changed, in the order of the comparison.
 
     Passes that are there on one side only, or ended in another way, always count. Of the others
-    those that are judged slower or faster, and those without a verdict whose inclusive time changed
-    by `min_ns` or more.
+    those that are judged slower or faster; those without a verdict whose inclusive time changed by
+    `min_ns` or more; and those whose own work is the same, but in which others changed, if together
+    that is as much.
     """
+    changed = [entry for entry in comparison.passes if _has_changed(entry, min_ns)]
+    around = _rows_around([entry.new for entry in changed], new)
+    around_in_base = _rows_around([entry.base for entry in changed if entry.new is None], base)
+    counted = {id(entry) for entry in changed}
+    for entry in comparison.passes:
+        if entry.base is None or entry.new is None or -min_ns < entry.delta_ns < min_ns:
+            continue
+        if entry.new.first_row in around or entry.base.first_row in around_in_base:
+            counted.add(id(entry))
     return [
-        Difference(_name(entry), f"{DIFFERENCE},{_what(entry)}", entry)
+        Difference(_name(entry, min_ns), f"{DIFFERENCE},{_what(entry)}", entry)
         for entry in comparison.passes
-        if _is_shown(entry, min_ns)
+        if id(entry) in counted
     ]
 
 
-def _is_shown(entry: ComparedPass, min_ns: int) -> bool:
+def _has_changed(entry: ComparedPass, min_ns: int) -> bool:
     if entry.change != "matched" or _statuses(entry):
         return True
     if entry.verdict == "unknown":
         return not -min_ns < entry.delta_ns < min_ns
     return entry.verdict != "same"
+
+
+def _rows_around(passes: Iterable[OneSide | None], trace: Trace) -> set[int | None]:
+    """The rows of all slices around these passes in the first run."""
+    found: set[int | None] = set()
+    for side in passes:
+        row = None if side is None else side.first_row
+        while row is not None and (row := int(trace.slices.parent[row])) >= 0 and row not in found:
+            found.add(row)
+    return found
 
 
 def numbers(entry: ComparedPass) -> dict[str, Json]:
@@ -94,10 +116,12 @@ def _what(entry: ComparedPass) -> str:
         return FAILED if FAILED in ended else INCOMPLETE
     if entry.change != "matched":
         return entry.change
+    if entry.verdict in ("slower", "faster"):
+        return entry.verdict
     return "slower" if entry.delta_ns > 0 else "faster"
 
 
-def _name(entry: ComparedPass) -> str:
+def _name(entry: ComparedPass, min_ns: int) -> str:
     words = _statuses(entry)
     if entry.change == "renamed" and entry.base is not None:
         words.insert(0, f"renamed? was {entry.base.name}")
@@ -107,6 +131,10 @@ def _name(entry: ComparedPass) -> str:
         words.insert(0, entry.change)
     # What the other side never came to is no time that was won or lost.
     change = "" if entry.change == "not_reached" else _change(entry)
+    inner = float(entry.delta_ns - entry.self_delta_ns)
+    if entry.verdict in ("slower", "faster") and abs(inner) > min_ns:
+        # It is judged by its own work, which went another way than all in it.
+        change += f", self {milliseconds(entry.self_delta_ns, signed=True)}"
     return " ".join(filter(None, (entry.name, ", ".join(words), change)))
 
 
@@ -117,7 +145,7 @@ def _change(entry: ComparedPass) -> str:
 
 
 def milliseconds(ns: Ns, *, signed: bool = False) -> str:
-    """A time to three digits or the millisecond: `12.3 ms`, `0.00124 ms`, `1234 ms`."""
+    """A time to three digits or the millisecond: `12.3 ms`, `0.00124 ms`, `1234 ms`, `0 ms`."""
     ms = float(ns) / 1e6
-    digits = next((d for d in range(6) if abs(ms) >= 10 ** (2 - d)), 6)
+    digits = next((d for d in range(6) if abs(ms) >= 10 ** (2 - d)), 6) if ns else 0
     return f"{ms:{'+' if signed else ''}.{digits}f} ms"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -79,14 +79,20 @@ class Merged:
     parents: list[int]
 
 
-def merge(first: Forest, second: Forest, first_of: Sequence[int]) -> Merged:
-    """Put two forests into one; `first_of` is the counterpart of each node of the second, or -1."""
+def merge(
+    first: Forest, second: Forest, first_of: Sequence[int], moved: Container[int] = ()
+) -> Merged:
+    """Put two forests into one; `first_of` is the counterpart of each node of the second, or -1.
+
+    A node that only the second has goes behind the sibling that it follows there, wherever that one
+    is, unless that is one of those that have `moved`.
+    """
     count = len(first)
 
     def merged(node: int) -> int:
         return first_of[node] if first_of[node] >= 0 else count + node
 
-    # Behind which sibling a node of the second goes, or (no sibling before it) below which parent.
+    # What goes behind a node; and, where there is no sibling to go behind, below a node.
     behind: dict[int, list[int]] = {}
     foremost: dict[int, list[int]] = {}
 
@@ -99,7 +105,7 @@ def merge(first: Forest, second: Forest, first_of: Sequence[int]) -> Merged:
                     anchor if anchor >= 0 else parent, []
                 ).append(count + child)
                 anchor = count + child
-            elif first.parents[own] == parent:
+            elif child not in moved:
                 anchor = own
 
     place(-1, second.roots)

@@ -16,9 +16,9 @@ from tilelang_trace.analysis.compare.forest import Forest, Kind, merge
 from tilelang_trace.analysis.compiles import compiles, kernels, plain_name
 from tilelang_trace.analysis.runs import Places
 from tilelang_trace.analysis.summary import between_by_kind, on_threads
-from tilelang_trace.trace.arguments import CONTEXT, PASS
+from tilelang_trace.trace.arguments import COMPILE, CONTEXT, PASS
 from tilelang_trace.trace.json_values import Json
-from tilelang_trace.trace.model import Trace
+from tilelang_trace.trace.model import Mask, Trace
 
 
 @dataclass(frozen=True)
@@ -42,9 +42,7 @@ def run_of(trace: Trace) -> Run:
     slices, duration = trace.slices, trace.slices.duration
     counted = on_threads(trace)
     is_pass = trace.is_kind(PASS) & counted
-    is_kernel = np.zeros(len(slices), np.bool_)
-    is_kernel[compiles(trace)] = True
-    is_kernel &= counted
+    is_kernel = _kernels(trace) & counted
     nodes = is_pass | is_kernel | (trace.is_kind(CONTEXT) & counted)
     rows = np.flatnonzero(nodes)
     node_of = np.full(len(slices) + 1, -1, np.int64)
@@ -88,6 +86,18 @@ def run_of(trace: Trace) -> Run:
         total_ns=int(duration[counted & (slices.parent < 0)].sum()),
         between_by_kind=between,
     )
+
+
+def _kernels(trace: Trace) -> Mask:
+    """The slices that are one kernel each: not a context that whole compiles lie in."""
+    found = np.zeros(len(trace.slices), np.bool_)
+    found[compiles(trace)] = True
+    is_context = trace.is_kind(CONTEXT)
+    around = nearest_above(trace.slices.parent, is_context)[trace.is_kind(COMPILE)]
+    while len(around := around[around >= 0]):
+        found[around] = False
+        around = nearest_above(trace.slices.parent, is_context)[around]
+    return found
 
 
 def _text(configuration: Json) -> str:
@@ -156,19 +166,23 @@ def all_runs(traces: Sequence[Trace]) -> AllRuns:
     for run in runs[1:]:
         # Repeats of one compile rename nothing.
         found = align(forest, run.forest, renames=False)
-        forest, nodes = _joined(forest, nodes, run.forest, found.base_of)
+        moved = {found.new_of[node] for node, how in found.how.items() if how == "moved"}
+        forest, nodes = _joined(forest, nodes, run.forest, found.base_of, moved)
     return AllRuns(runs, forest, nodes)
 
 
 def _joined(
-    forest: Forest, nodes: list[tuple[int, ...]], more: Forest, known: list[int]
+    forest: Forest,
+    nodes: list[tuple[int, ...]],
+    more: Forest,
+    known: list[int],
+    moved: set[int],
 ) -> tuple[Forest, list[tuple[int, ...]]]:
-    both = merge(forest, more, known)
+    both = merge(forest, more, known, moved)
     runs = len(nodes[0]) if nodes else 1
     absent = (-1,) * runs
     sources = [
-        (forest, one) if one >= 0 else (more, other)
-        for one, other in zip(both.first, both.second)
+        (forest, one) if one >= 0 else (more, other) for one, other in zip(both.first, both.second)
     ]
     joined = Forest(
         [source.names[node] for source, node in sources],

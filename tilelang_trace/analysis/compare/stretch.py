@@ -90,7 +90,7 @@ def _matched(comparison: Comparison, base: Trace, new: Trace) -> list[tuple[int,
     for entry in comparison.passes:
         if entry.base is None or entry.new is None or entry.change == "moved":
             continue
-        row, other = entry.base.rows[0], entry.new.rows[0]
+        row, other = entry.base.first_row, entry.new.first_row
         if row is not None and other is not None:
             found.append((row, other))
     taken = {row for row, _ in found}, {other for _, other in found}
