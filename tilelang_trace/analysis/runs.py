@@ -77,6 +77,14 @@ class Places:
         """The phase of a slice: its own label, else that of what encloses it, else empty."""
         return self._nearest(self._phase, row)
 
+    def phases(self) -> list[str]:
+        """The phase of every slice."""
+        found: list[str] = []
+        for label, parent in zip(self._phase.tolist(), self._trace.slices.parent.tolist()):
+            inherited = found[parent] if parent >= 0 else ""
+            found.append(self._trace.strings[label] if label >= 0 else inherited)
+        return found
+
     def kernel(self, row: int) -> str:
         """The label of the kernel that a slice worked on; empty if nothing tells."""
         of_trace = self._trace.metadata.get("kernel")

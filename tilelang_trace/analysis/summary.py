@@ -109,7 +109,7 @@ def summarize(trace: Trace, *, slowest: int = 10, slowest_by: RunOrder = "self")
     above = nearest_above(slices.parent, measured)
     self_ns = duration - time_below(above, duration, measured)
     total = int(duration[counted & (slices.parent < 0)].sum())
-    between = _between_by_kind(trace, counted & ~measured & (above < 0), kinds)
+    between = between_by_kind(trace, counted & ~measured & (above < 0))
     status = _Statuses(trace)
     hidden, hidden_ns = hidden_passes(trace)
     origin = int(slices.begin[counted].min()) if counted.any() else 0
@@ -159,11 +159,11 @@ def _measured(kinds: Ids, counted: Mask) -> tuple[Mask, bool]:
     return passes & counted, False
 
 
-def _between_by_kind(trace: Trace, outside: Mask, kinds: Ids) -> dict[str, int]:
+def between_by_kind(trace: Trace, outside: Mask) -> dict[str, int]:
     """The time of the slices outside of passes, each without its children, by kind."""
     slices, duration = trace.slices, trace.slices.duration
     alone = duration - time_below(slices.parent, duration, slices.parent >= 0)
-    by_kind = sum_by(kinds[outside] + 1, alone[outside], len(KINDS) + 1).tolist()
+    by_kind = sum_by(trace.kinds()[outside] + 1, alone[outside], len(KINDS) + 1).tolist()
     return {kind: ns for kind, ns in zip((OTHER, *KINDS), by_kind) if ns}
 
 

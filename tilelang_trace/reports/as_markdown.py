@@ -89,7 +89,9 @@ def _tree(report: Report) -> Iterator[str]:
 
 def escape(text: str) -> str:
     """A text that stands in a line as it is, whatever Markdown would read into it."""
-    return re.sub(r"([\\`*_{}\[\]<>#|~&!@])", r"\\\1", visible(text))
+    escaped = re.sub(r"([\\`*_{}\[\]<>|~&!])", r"\\\1", visible(text))
+    # GitHub looks for mentions and issues after it has taken the backslashes away.
+    return re.sub("[@#]", r"<code>\g<0></code>", escaped)
 
 
 def code(text: str) -> str:
@@ -97,16 +99,17 @@ def code(text: str) -> str:
     shown = visible(text)
     if r"\|" in shown:
         # In a cell a pipe needs a backslash before it, and parsers differ over one that has two.
-        return escape(text)
+        entities = re.sub("[^A-Za-z0-9 ]", lambda match: f"&#{ord(match[0])};", shown)
+        return f"<code>{entities}</code>"
     ticks = "`" * (_longest_ticks(shown) + 1)
     space = " " if shown.startswith("`") or shown.endswith("`") else ""
     return f"{ticks}{space}{shown}{space}{ticks}".replace("|", r"\|")
 
 
-def fenced(lines: list[str]) -> list[str]:
+def fenced(lines: list[str], language: str = "text") -> list[str]:
     """Lines as a block of code that none of them can end."""
     ticks = "`" * max(3, max(map(_longest_ticks, lines), default=0) + 1)
-    return [f"{ticks}text", *lines, ticks]
+    return [f"{ticks}{language}", *lines, ticks]
 
 
 def _longest_ticks(text: str) -> int:

@@ -12,6 +12,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal, TypeAlias
 
+COMPARISON = "comparison"
+"""Metadata of a Trace that holds both sides of a comparison and their differences."""
+
 Ns: TypeAlias = "int | Fraction"
 """Nanoseconds: of one run, or the exact mean of several."""
 
@@ -37,6 +40,11 @@ class OneSide:
     inclusive_runs: tuple[int, ...]
     """Inclusive time in each run, 0 where it is missing."""
     self_runs: tuple[int, ...]
+
+    @property
+    def first_row(self) -> int | None:
+        """Its row in the first run."""
+        return self.rows[0]
 
 
 @dataclass(frozen=True)
@@ -92,6 +100,10 @@ class Totals:
     new_between_ns: Ns
     between_by_kind: Mapping[str, Ns] = field(default_factory=dict)
     """Change of the time between passes, by the kind of slice that it was spent in."""
+    base_runs: tuple[int, ...] = ()
+    """The whole of each run; empty if they are not known."""
+    new_runs: tuple[int, ...] = ()
+    verdict: Verdict = "unknown"
 
     @property
     def delta_ns(self) -> Ns:

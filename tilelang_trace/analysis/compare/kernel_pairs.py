@@ -1,0 +1,76 @@
+"""Which kernels of two compiles are the same: by name, and those of one name in their order."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from tilelang_trace.analysis.compare.prepared import Prepared
+from tilelang_trace.analysis.compare.sequence import InCommon, align_sequences
+
+_MOST_UNLIKE = 200
+"""So many kernels of unknown names are compared with each other, on each side."""
+
+
+def pair_kernels(base: Prepared, new: Prepared, in_common: InCommon) -> list[tuple[int, int]]:
+    """The outermost kernels that are the same.
+
+    Those of one name are matched by their configuration, where an autotuner tried several, else in
+    their order. One of another name is the same if it is the only one, or has mostly the same
+    passes in it.
+    """
+    pairs: list[tuple[int, int]] = []
+    of_base, of_new = _by_name(base), _by_name(new)
+    for name, olds in of_base.items():
+        news = of_new.get(name, [])
+        configured = _by_label(base, new, olds, news)
+        pairs += configured
+        taken_base, taken_new = {b for b, _ in configured}, {n for _, n in configured}
+        olds = [b for b in olds if b not in taken_base]
+        news = [n for n in news if n not in taken_new]
+        if len(olds) == len(news):
+            pairs += zip(olds, news)
+        else:
+            found = align_sequences(base.items(olds), new.items(news), in_common)
+            pairs += [(olds[i], news[j]) for i, j in found]
+    return pairs + _unlike(base, new, pairs, in_common)
+
+
+def _by_name(side: Prepared) -> dict[int, list[int]]:
+    found: dict[int, list[int]] = {}
+    for kernel in side.kernels:
+        found.setdefault(side.name[kernel], []).append(kernel)
+    return found
+
+
+def _by_label(
+    base: Prepared, new: Prepared, olds: list[int], news: list[int]
+) -> list[tuple[int, int]]:
+    places: dict[str, deque[int]] = {}
+    for n in news:
+        places.setdefault(new.forest.labels[n], deque()).append(n)
+    pairs = []
+    for b in olds:
+        label = base.forest.labels[b]
+        if label and places.get(label):
+            pairs.append((b, places[label].popleft()))
+    return pairs
+
+
+def _unlike(
+    base: Prepared, new: Prepared, pairs: list[tuple[int, int]], in_common: InCommon
+) -> list[tuple[int, int]]:
+    if len(base.kernels) == len(new.kernels) == 1 and not pairs:
+        return [(base.kernels[0], new.kernels[0])]
+    taken_base, taken_new = {b for b, _ in pairs}, {n for _, n in pairs}
+    olds = [b for b in base.kernels if b not in taken_base][:_MOST_UNLIKE]
+    news = [n for n in new.kernels if n not in taken_new][:_MOST_UNLIKE]
+    found = []
+    for b in olds:
+        for n in news:
+            one, other = base.content[b], new.content[n]
+            most = max(base.inside(one).total(), new.inside(other).total())
+            if most and 2 * in_common(one, other) >= most:
+                found.append((b, n))
+                news.remove(n)
+                break
+    return found

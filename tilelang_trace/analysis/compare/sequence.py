@@ -1,0 +1,298 @@
+"""Which of two sequences' items are the same: as many as there can be, in the same order.
+
+Names must be equal. Among ways to match that are equally good by that, the one with more equal
+labels, contents and about equal times is taken. The best one of all is found by dynamic programming
+where the sequences, without what they begin and end with in common, are short. Longer ones are first
+cut into pieces: by the shortest edit (Myers) if there is a short one, else at names that occur once
+(patience), or at the first, second, ... occurrence of each name.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tilelang_trace.trace.model import Ids, Mask
+
+Pairs = list[tuple[int, int]]
+
+CELLS = 1_000_000
+"""Up to so many cells (items of one sequence times items of the other) the best way is looked for."""
+
+_LONGEST_STRIP_BACK = 500
+"""Items of a common beginning or end that are looked at again, as they may match others better."""
+
+_LONGEST_EDIT = 300
+_ROUNDS = 6
+
+# A sum of weights is compared digit by digit: matches first, then levels, labels, contents, times.
+# At most sqrt(CELLS) = 1000 items match in one search, which leaves each digit room for the sum.
+_MATCH, _LEVEL, _LABEL, _CONTENT, _TIME = 1 << 44, 1 << 34, 1 << 24, 1 << 14, 1
+_MOST_IN_COMMON = 255
+_CLOSEST = 15
+
+
+@dataclass(frozen=True, eq=False)
+class Items:
+    """A sequence, a column for each thing that items are compared by; equal numbers are equal."""
+
+    name: Ids
+    label: Ids
+    content: Ids
+    """What is inside; two of one content are alike all through."""
+    level: Ids
+    """How deep in wrappers that only one side has."""
+    doublings: npt.NDArray[np.float64]
+    """The logarithm of the time to the base 2."""
+
+    def __len__(self) -> int:
+        return len(self.name)
+
+    def __getitem__(self, which: slice | Ids | Mask | npt.NDArray[np.int64]) -> Items:
+        return Items(
+            self.name[which],
+            self.label[which],
+            self.content[which],
+            self.level[which],
+            self.doublings[which],
+        )
+
+
+InCommon = Callable[[int, int], int]
+"""How many passes two contents of one name have in common."""
+
+
+def align_sequences(base: Items, new: Items, in_common: InCommon) -> Pairs:
+    """The pairs of items (positions) that are the same, in order."""
+    if _same_throughout(base, new):
+        return [(i, i) for i in range(len(base))]
+    return _align(base, new, in_common, 0)
+
+
+def _align(base: Items, new: Items, in_common: InCommon, round_: int) -> Pairs:
+    of_base = np.flatnonzero(np.isin(base.name, new.name))
+    of_new = np.flatnonzero(np.isin(new.name, base.name))
+    base, new = base[of_base], new[of_new]
+    front, back = _common_ends(base, new)
+    inner_base = base[front : len(base) - back]
+    inner_new = new[front : len(new) - back]
+
+    pairs = [(i, i) for i in range(front)]
+    if len(inner_base) and len(inner_new):
+        inner = _inner(inner_base, inner_new, in_common, round_)
+        pairs += [(front + i, front + j) for i, j in inner]
+    pairs += [(len(base) - k, len(new) - k) for k in range(back, 0, -1)]
+    where_base, where_new = of_base.tolist(), of_new.tolist()
+    return [(where_base[i], where_new[j]) for i, j in pairs]
+
+
+def _inner(base: Items, new: Items, in_common: InCommon, round_: int) -> Pairs:
+    if len(base) * len(new) <= CELLS:
+        return _best(base, new, in_common)
+    if round_ >= _ROUNDS:
+        return []
+    anchors = (shortest_edit(*_as_numbers(base, new)) if round_ == 0 else None) or _anchors(
+        base.name.tolist(), new.name.tolist()
+    )
+    pairs: Pairs = []
+    last = (-1, -1)
+    for anchor in [*anchors, (len(base), len(new))]:
+        between_base = base[last[0] + 1 : anchor[0]]
+        between_new = new[last[1] + 1 : anchor[1]]
+        if len(between_base) and len(between_new):
+            found = _align(between_base, between_new, in_common, round_ + 1)
+            pairs += [(last[0] + 1 + i, last[1] + 1 + j) for i, j in found]
+        if anchor[0] < len(base):
+            pairs.append(anchor)
+        last = anchor
+    return pairs
+
+
+def _equal(base: Items, new: Items) -> Mask:
+    mask: Mask = (
+        (base.name == new.name)
+        & (base.label == new.label)
+        & (base.content == new.content)
+        & (base.level == new.level)
+    )
+    return mask
+
+
+def _same_throughout(base: Items, new: Items) -> bool:
+    return len(base) == len(new) and bool(_equal(base, new).all())
+
+
+def _common_ends(base: Items, new: Items) -> tuple[int, int]:
+    """How many items at the front and at the back are the same, and can be nothing else: one that
+    is there twice (say, the last of 40, where the other side has 39) may match another one better.
+    """
+    count = min(len(base), len(new))
+    same = _equal(base[:count], new[:count])
+    front = count if same.all() else int(np.argmin(same))
+    rest = count - front
+    same = _equal(base[len(base) - rest :], new[len(new) - rest :])[::-1]
+    back = rest if same.all() else int(np.argmin(same))
+    if front == len(base) == len(new):
+        return front, back
+    inner = {
+        *base.name[front : len(base) - back].tolist(),
+        *new.name[front : len(new) - back].tolist(),
+    }
+    for _ in range(_LONGEST_STRIP_BACK):
+        if front and int(base.name[front - 1]) in inner:
+            front -= 1
+        elif back and int(base.name[len(base) - back]) in inner:
+            back -= 1
+        else:
+            break
+    return front, back
+
+
+def _best(base: Items, new: Items, in_common: InCommon) -> Pairs:
+    """The best way to match. Of equally good ones the one that matches early items."""
+    places = {int(name): np.flatnonzero(new.name == name) for name in np.unique(base.name)}
+    shared: dict[int, npt.NDArray[np.int64]] = {}
+    score = np.zeros((len(base) + 1, len(new) + 1), np.int64)
+    for i in range(len(base)):
+        at = places[int(base.name[i])]
+        content = int(base.content[i])
+        if content not in shared:
+            inside = [min(in_common(content, c), _MOST_IN_COMMON) for c in new.content[at].tolist()]
+            shared[content] = _MATCH * (1 + np.array(inside, np.int64))
+        apart = np.abs(new.doublings[at] - base.doublings[i])
+        weight = (
+            shared[content]
+            + _LEVEL * (new.level[at] == base.level[i])
+            + _LABEL * (new.label[at] == base.label[i])
+            + _CONTENT * (new.content[at] == content)
+            + _TIME * np.maximum(_CLOSEST - apart.astype(np.int64), 0)
+        )
+        row = score[i].copy()
+        row[at + 1] = np.maximum(row[at + 1], score[i][at] + weight)
+        np.maximum.accumulate(row, out=score[i + 1])
+
+    pairs = []
+    i, j = len(base), len(new)
+    while i and j:
+        here = score[i, j]
+        if here == score[i - 1, j]:
+            i -= 1
+        elif here == score[i, j - 1]:
+            j -= 1
+        else:
+            i, j = i - 1, j - 1
+            pairs.append((i, j))
+    return pairs[::-1]
+
+
+def _as_numbers(base: Items, new: Items) -> tuple[Ids, Ids]:
+    """The items of both as one number each; equal ones are the same all through."""
+    columns = [
+        np.concatenate([a, b])
+        for a, b in (
+            (base.name, new.name),
+            (base.label, new.label),
+            (base.content, new.content),
+            (base.level, new.level),
+        )
+    ]
+    _, numbers = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
+    numbers = numbers.reshape(-1).astype(np.int32)
+    return numbers[: len(base)], numbers[len(base) :]
+
+
+def shortest_edit(base: Ids, new: Ids) -> Pairs | None:
+    """The items that stay in the shortest edit from base to new; None if it is a long one.
+
+    Myers, An O(ND) Difference Algorithm and Its Variations (1986).
+    """
+    ends = {1: 0}
+    """How far one comes in base on each diagonal (place in base less place in new)."""
+    trail: list[dict[int, int]] = []
+    for edits in range(_LONGEST_EDIT + 1):
+        trail.append(dict(ends))
+        for diagonal in range(-edits, edits + 1, 2):
+            came_from = _came_from(ends, edits, diagonal)
+            x = ends[came_from] + (came_from < diagonal)
+            x += _run(base, new, x, x - diagonal)
+            ends[diagonal] = x
+            if x >= len(base) and x - diagonal >= len(new):
+                return _walk_back(trail, len(base), len(new))
+    return None
+
+
+def _came_from(ends: dict[int, int], edits: int, diagonal: int) -> int:
+    """The neighbour from which one comes furthest: the upper one, by an item that only new has, or
+    the lower one, by one that only base has.
+    """
+    if diagonal == -edits or (diagonal != edits and ends[diagonal - 1] < ends[diagonal + 1]):
+        return diagonal + 1
+    return diagonal - 1
+
+
+def _run(base: Ids, new: Ids, x: int, y: int) -> int:
+    """How many items are equal from here on."""
+    start, step = x, 16
+    while x < len(base) and y < len(new):
+        a, b = base[x : x + step], new[y : y + step]
+        count = min(len(a), len(b))
+        differ = a[:count] != b[:count]
+        if differ.any():
+            return x + int(np.argmax(differ)) - start
+        x, y, step = x + count, y + count, step * 4
+    return x - start
+
+
+def _walk_back(trail: list[dict[int, int]], x: int, y: int) -> Pairs:
+    pairs: Pairs = []
+    for edits in range(len(trail) - 1, -1, -1):
+        diagonal = x - y
+        came_from = _came_from(trail[edits], edits, diagonal)
+        before = trail[edits][came_from]
+        start = before + (came_from < diagonal)
+        pairs += [(i, i - diagonal) for i in range(x - 1, start - 1, -1)]
+        x, y = before, before - came_from
+    return pairs[::-1]
+
+
+def _anchors(base: list[int], new: list[int]) -> Pairs:
+    """The longest sequence of pairs in order, of names that are on both sides once; if there are
+    none, of the first occurrences of each name, the second ones and so on.
+    """
+    counted_base, counted_new = dict(_occurrences(base)), dict(_occurrences(new))
+    again = {name for name, count in (*counted_base, *counted_new) if count}
+    found = [(i, counted_new[key]) for key, i in counted_base.items() if key in counted_new]
+    once = [(i, j) for i, j in found if base[i] not in again]
+    return _longest_in_order(sorted(once or found))
+
+
+def _occurrences(names: list[int]) -> Iterator[tuple[tuple[int, int], int]]:
+    seen: dict[int, int] = {}
+    for place, name in enumerate(names):
+        count = seen.get(name, 0)
+        seen[name] = count + 1
+        yield (name, count), place
+
+
+def _longest_in_order(pairs: Pairs) -> Pairs:
+    """The longest part of these pairs, which grow in their first place, that grows in the second
+    too (patience sorting).
+    """
+    smallest: list[int] = []
+    last: list[int] = []
+    before: list[int] = []
+    for index, (_, j) in enumerate(pairs):
+        length = bisect_left(smallest, j)
+        before.append(last[length - 1] if length else -1)
+        smallest[length : length + 1] = [j]
+        last[length : length + 1] = [index]
+    index = last[-1] if last else -1
+    found = []
+    while index >= 0:
+        found.append(pairs[index])
+        index = before[index]
+    return found[::-1]

@@ -1,0 +1,1 @@
+"""Reports on a Comparison, one file an output: each has a `render(...) -> str`."""

@@ -1,0 +1,94 @@
+"""The comparison for a terminal or a pipe: names may be shortened, numbers never are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.table import Table
+from rich.text import Text
+
+from tilelang_trace.reports.as_table import heading, printed, table
+from tilelang_trace.reports.compare import wording
+from tilelang_trace.reports.compare.report import CompareReport, Row, status
+from tilelang_trace.reports.text import short_names
+from tilelang_trace.reports.wording import Show
+from tilelang_trace.trace.arguments import FAILED
+
+_NAME_WIDTHS = range(24, 81)
+"""Characters for a name or a value: the least, on a narrow terminal, and the most."""
+_WIDE = 120
+"""Narrower terminals have no room for the inclusive times of both sides, only for their change."""
+
+
+def render(report: CompareReport, *, width: int | None = None, color: bool = False) -> str:
+    """The comparison as text; `width` is that of the terminal, None for a pipe without an edge."""
+    name_width = _NAME_WIDTHS[-1]
+    if width is not None:
+        name_width = max(_NAME_WIDTHS[0], min(name_width, width // 3))
+    names = short_names(_names(report), name_width)
+    wide = width is None or width >= _WIDE
+    return printed(_blocks(report, names.__getitem__, wide), color)
+
+
+def _names(report: CompareReport) -> Iterator[str]:
+    """All texts that are shown: shortened together, so that each keeps one look."""
+    comparison = report.comparison
+    shown = [entry for row in report.rows for entry in row.passes]
+    for entry in (*report.failed_on_one_side, *shown):
+        yield from (*entry.path, entry.phase, entry.kernel)
+        if entry.base:
+            yield entry.base.name
+    yield from (row.name for row in report.rows)
+    yield from (kernel.name for kernel in comparison.kernels)
+    for change in comparison.context_changes:
+        yield from (change.what, change.base, change.new)
+    if comparison.first_divergence:
+        yield from comparison.first_divergence.path
+
+
+def _blocks(report: CompareReport, show: Show, wide: bool) -> Iterator[Text | Table]:
+    # Texts of a trace go in as Text: as str, rich would take brackets in a name for markup.
+    comparison = report.comparison
+    for line in wording.failures(report, show):
+        yield Text(line, "bold red")
+    yield Text(wording.title(report), "bold")
+    if comparison.context_changes:
+        yield heading("Context changes")
+        rows = table(wording.CONTEXT_COLUMNS, 0)
+        for change in comparison.context_changes:
+            texts = (change.what, change.base, change.new)
+            rows.add_row(*(Text(show(text) if text else "") for text in texts))
+        yield rows
+        yield heading("Totals")
+    for name, text in wording.facts(report, show):
+        yield Text(f"  {name:<13} {text}")
+    if lines := wording.divergence(report, show):
+        yield heading("First divergence")
+        for line in (*lines, *wording.diff(report)):
+            yield Text(f"  {line}")
+    yield heading(wording.HEADINGS[report.choice.by])
+    yield _rows(report, show, wide)
+    if comparison.notes:
+        yield heading("Notes")
+    for note in wording.notes(report):
+        yield Text(f"  {note}")
+
+
+def _rows(report: CompareReport, show: Show, wide: bool) -> Table:
+    numbers = wording.numbers(report, wide)
+    texts = wording.text_columns(report, show)
+    rows = table((*numbers.columns, *(column.title for column in texts)), len(numbers.columns))
+    for at, (row, cells) in enumerate(zip(report.rows, numbers.rows)):
+        style = _style(row)
+        rows.add_row(*cells, *(Text(column.cells[at], style) for column in texts))
+    rows.add_section()
+    for closing in numbers.closing:
+        rows.add_row(*closing.cells, Text(closing.label), style="dim")
+    return rows
+
+
+def _style(row: Row) -> str:
+    if any(FAILED in (status(entry.base), status(entry.new)) for entry in row.passes):
+        return "red"
+    verdicts = {entry.verdict for entry in row.passes}
+    return "yellow" if "slower" in verdicts else "green" if "faster" in verdicts else ""
