@@ -2,8 +2,8 @@
 
 Kernels are matched first, by name and order. Then passes are matched level by level: what lies in
 two matched nodes is matched in sequence (see `sequence`), so that a pass that was inserted, removed
-or repeated shifts nothing else. A wrapper that only one side has is looked through. Of what is left,
-a pass of the same name elsewhere has moved; one of a similar name, or with the same passes in it,
+or repeated shifts nothing else. A wrapper that only one side has is looked through. Of the rest, a
+pass of the same name elsewhere has moved; one of a similar name, or with the same passes in it,
 between the same neighbours may have been renamed.
 """
 
@@ -153,9 +153,7 @@ class _Aligner:
             return
         base = [(b, depth) for b, depth in base if self._new_of[b] < 0]
         new = [(n, depth) for n, depth in new if self._base_of[n] < 0]
-        pairs = _obvious(
-            [self._base.name[b] for b, _ in base], [self._new.name[n] for n, _ in new]
-        )
+        pairs = _obvious([self._base.name[b] for b, _ in base], [self._new.name[n] for n, _ in new])
         if pairs is None:
             pairs = align_sequences(
                 self._base.items(*zip(*base)), self._new.items(*zip(*new)), self._in_common

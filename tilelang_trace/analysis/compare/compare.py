@@ -1,8 +1,9 @@
 """Compares two compiles, or two sets of repeated ones: Traces -> a Comparison.
 
-The first run of a side is its reference: statuses, kernels, what is around the passes and the first
-divergence are told of it. Times are those of all runs: a pass that a run has not took no time in it.
-So the means add up: self-time deltas and the change of the time between passes make the delta.
+The first run of a side is its reference: statuses, what is around the passes and the first
+divergence are told of it. Times are those of all runs, and a pass that is missing in a run took no
+time in it. So the means add up: self-time deltas and the change of the time between passes make the
+delta.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def compare_traces(
         total=_totals(old, young),
         passes=tuple(passes),
         kernels=tuple(kernels),
-        context_changes=tuple(context_changes(old, young, both)),
+        context_changes=tuple(context_changes(old, young, found.new_of)),
         first_divergence=first_divergence(old, young, passes),
         notes=(*_notes_on_kernels(kernels, both, old, young), *_notes_on_runs(old, young)),
     )
@@ -102,9 +103,7 @@ def _plain(ns: Fraction) -> Ns:
     return ns.numerator if ns.denominator == 1 else ns
 
 
-def _changes(
-    base: AllRuns, new: AllRuns, found: Alignment
-) -> tuple[list[Change], list[Change]]:
+def _changes(base: AllRuns, new: AllRuns, found: Alignment) -> tuple[list[Change], list[Change]]:
     """What became of each node of base, and of each of new."""
     of_base: list[Change] = ["removed"] * len(base.forest)
     of_new: list[Change] = ["added"] * len(new.forest)

@@ -1,8 +1,145 @@
+"""The first place in which two compiles differ: in their IR, their passes, or a failure.
+
+A difference in the IR is told before one in the passes, which may well do nothing: what ran on one
+side only is named with it. A failure that comes before it stands for both.
+"""
+
 from __future__ import annotations
-from collections.abc import Sequence
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
 from tilelang_trace.analysis.compare.comparison import ComparedPass, Divergence
+from tilelang_trace.analysis.compare.ir_divergence import ir_divergence
 from tilelang_trace.analysis.compare.sides import AllRuns
+from tilelang_trace.analysis.runs import Places
+from tilelang_trace.trace.arguments import COMPILE, CONTEXT, PASS, PHASE
+from tilelang_trace.trace.failures import failures, first_line
+from tilelang_trace.trace.model import Trace
 
 
-def first_divergence(base: AllRuns, new: AllRuns, passes: Sequence[ComparedPass]) -> Divergence | None:
-    return None
+@dataclass(frozen=True)
+class _Event:
+    place: float
+    """Index of the pass at which it is, and a half more if it is at its end."""
+    divergence: Divergence
+
+
+def first_divergence(
+    base: AllRuns, new: AllRuns, passes: Sequence[ComparedPass]
+) -> Divergence | None:
+    """None if nothing differs. `passes` are in the order in which they ran."""
+    old, young = base.runs[0].trace, new.runs[0].trace
+    other = [
+        *_of_passes(passes),
+        *_of_failed_passes(passes, old, young),
+        *_of_other_failures(passes, old, young),
+    ]
+    first = min(other, key=lambda event: event.place, default=None)
+    found = ir_divergence(base, new, passes)
+    if found is not None and (
+        first is None or first.divergence.kind != "failure" or found.place <= first.place
+    ):
+        return found.divergence
+    return first.divergence if first is not None else None
+
+
+def _of_passes(passes: Sequence[ComparedPass]) -> Iterator[_Event]:
+    """The first difference in the sequence of passes."""
+    for place, entry in enumerate(passes):
+        detail = _of_pass(entry)
+        if detail:
+            yield _Event(place, Divergence("passes", entry.path, detail))
+            return
+
+
+def _of_pass(entry: ComparedPass) -> str:
+    if entry.change == "added":
+        return "only new runs this pass"
+    if entry.change == "removed":
+        return "only base runs this pass"
+    if entry.change == "moved":
+        return "base runs this pass in another place"
+    if entry.change == "renamed" and entry.base is not None:
+        return f"base runs {entry.base.name} in its place"
+    return ""
+
+
+def _of_failed_passes(passes: Sequence[ComparedPass], old: Trace, young: Trace) -> Iterator[_Event]:
+    """Passes of both sides that failed on one of them, or otherwise than on the other."""
+    errors = _lines(old), _lines(young)
+    for place, entry in enumerate(passes):
+        if entry.base is None or entry.new is None:
+            continue
+        rows = entry.base.rows[0], entry.new.rows[0]
+        lines = [
+            of_side.get(row) if row is not None else None for of_side, row in zip(errors, rows)
+        ]
+        if lines[0] != lines[1]:
+            last = place
+            depth = len(entry.path)
+            while last + 1 < len(passes) and passes[last + 1].path[:depth] == entry.path:
+                if len(passes[last + 1].path) == depth:
+                    break
+                last += 1
+            detail = _how_it_failed(lines[0], lines[1])
+            yield _Event(last + 0.5, Divergence("failure", entry.path, detail))
+
+
+def _lines(trace: Trace) -> dict[int, str]:
+    """The first line of the error of each slice that failed."""
+    errors = trace.arguments.values("error")
+    return {failure.row: first_line(errors.get(failure.row)) for failure in failures(trace)}
+
+
+def _how_it_failed(base: str | None, new: str | None) -> str:
+    if base is not None and new is not None:
+        return f"fails on both sides; in base: {base}; in new: {new}"
+    side, other, line = ("base", "new", base) if new is None else ("new", "base", new)
+    return f"fails in {side} only: {line}" if line else f"fails in {side} only, not in {other}"
+
+
+def _of_other_failures(
+    passes: Sequence[ComparedPass], old: Trace, young: Trace
+) -> Iterator[_Event]:
+    """What is no pass and failed on one side only: a code generator, an outside compiler."""
+    sides = [_failed_elsewhere(trace) for trace in (old, young)]
+    for number, trace in enumerate((old, young)):
+        for key, rows in sides[number].items():
+            on_both = len(sides[1 - number].get(key, ()))
+            lines = (None, key[1]) if number else (key[1], None)
+            for row in rows[on_both:]:
+                yield _Event(
+                    _place(passes, trace, row, number),
+                    Divergence("failure", _path(trace, row), _how_it_failed(*lines)),
+                )
+
+
+def _failed_elsewhere(trace: Trace) -> dict[tuple[str, str], list[int]]:
+    """The rows of what is no pass and failed, by name and first line of the error."""
+    found: dict[tuple[str, str], list[int]] = {}
+    for row, line in _lines(trace).items():
+        if trace.category(row) != PASS:
+            found.setdefault((trace.name(row), line), []).append(row)
+    return found
+
+
+def _place(passes: Sequence[ComparedPass], trace: Trace, row: int, number: int) -> float:
+    """Behind the last pass that began before the end of this slice."""
+    end = int(trace.slices.end[row])
+    found = -0.5
+    for place, entry in enumerate(passes):
+        side = (entry.base, entry.new)[number]
+        its_row = side.rows[0] if side is not None else None
+        if its_row is not None and int(trace.slices.begin[its_row]) < end:
+            found = place + 0.5
+    return found
+
+
+def _path(trace: Trace, row: int) -> tuple[str, ...]:
+    around = [
+        trace.name(above)
+        for above in Places(trace).enclosing(row)
+        if trace.category(above) not in (COMPILE, CONTEXT, PHASE)
+    ]
+    return (*reversed(around), trace.name(row))

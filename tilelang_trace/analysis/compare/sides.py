@@ -182,8 +182,7 @@ def _joined(
     runs = len(nodes[0]) if nodes else 1
     absent = (-1,) * runs
     sources = [
-        (forest, one) if one >= 0 else (more, other)
-        for one, other in zip(both.first, both.second)
+        (forest, one) if one >= 0 else (more, other) for one, other in zip(both.first, both.second)
     ]
     joined = Forest(
         [source.names[node] for source, node in sources],
