@@ -34,6 +34,14 @@ def count(text: str) -> int:
     return int(text)
 
 
+def times(text: str) -> int:
+    """How often to do something, at least once."""
+    number = count(text)
+    if not number:
+        raise argparse.ArgumentTypeError("0 times is never")
+    return number
+
+
 def milliseconds(text: str) -> float:
     """A time in ms."""
     try:

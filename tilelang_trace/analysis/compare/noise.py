@@ -108,17 +108,16 @@ def judged(
         signs = rules.differing(_logarithms([entry for _, entry in rows]))
         for (row, entry), sign in zip(rows, signs.tolist()):
             verdicts[row] = rules.verdict(entry, sign)
-    passes = zip(comparison.passes, verdicts)
-    return replace(
+    found = replace(
         comparison,
-        passes=tuple(replace(entry, verdict=verdict) for entry, verdict in passes),
-        total=replace(total, verdict=verdicts[-1]),
-        notes=(
-            *comparison.notes,
-            _how_sure(rules),
-            *_common_factors(comparison, [entry for entry in known[:-1] if entry is not None]),
+        passes=tuple(
+            replace(entry, verdict=verdict) for entry, verdict in zip(comparison.passes, verdicts)
         ),
+        total=replace(total, verdict=verdicts[-1]),
     )
+    passes_known = [entry for entry in known[:-1] if entry is not None]
+    notes = (_how_sure(rules), *_common_factors(found, passes_known))
+    return replace(found, notes=(*comparison.notes, *notes))
 
 
 def _of_pass(entry: ComparedPass) -> _Judged | None:
@@ -168,7 +167,7 @@ def _common_factors(comparison: Comparison, passes: list[_Judged]) -> Iterator[s
     yield from _cold_start("base", comparison.base, base)
     yield from _cold_start("new", comparison.new, new)
     factor = common_factor.between_sides(base, new)
-    if factor is not None:
+    if factor is not None and comparison.total.verdict != "same":
         yield (
             f"nearly all passes of new took {factor:.2f} times as long as in base: perhaps that is "
             "the machine; to know, record base and new in turns"

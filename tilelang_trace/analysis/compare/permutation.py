@@ -3,9 +3,9 @@
 If nothing has changed, it does not matter which runs are called base and which new. So the labels
 are dealt anew in all ways, or in a random `_MOST` of them where there are more, and a difference
 counts if at most `LEVEL` of the deals give any column so large a one. That is the max-T method of
-Westfall and Young, step-down: however many columns there are, however they depend on each other and
-whatever their distribution, at most `LEVEL` of comparisons find anything that is not there. What it
-takes for granted is that the runs of both sides could have come in any order.
+Westfall and Young: however many columns there are, however they depend on each other and whatever
+their distribution, at most `LEVEL` of comparisons find anything that is not there. What it takes
+for granted is that the runs of both sides could have come in any order.
 
 The statistic is the difference of the mean logarithms through the spread within the sides. In
 logarithms one run in which everything was slow does little harm, and a pass of a second weighs as
@@ -30,8 +30,10 @@ _LEAST_SPREAD = 0.03
 """As a part of the time. Few runs often agree by chance: that must not make them precise."""
 _SMALLEST_NS = 10_000
 """Added to each time: by so much all passes vary, those of a few µs too."""
-_CHUNK = 1 << 17
-"""Numbers that are worked on at once."""
+_BLOCK = 100
+"""Deals, and columns, that are worked on at once: few enough to stay in the processor's cache, and
+for a matrix product without threads, which would wait for each other on a busy machine.
+"""
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -61,26 +63,20 @@ def differing(logs: Floats, base: int) -> Floats:
     deals = _deals(len(logs), base)
     found = _statistic(deals[:1], logs, base)[0]
     sizes = np.abs(found) * (1 - 1e-9)  # rounding breaks no tie
-    result = np.zeros(len(sizes))
-    left = np.arange(len(sizes))
-    while len(left):
-        largest = np.sort(_largest(deals, logs[:, left], base))
-        reached = len(deals) - np.searchsorted(largest, sizes[left])
-        told = reached * LEVEL.denominator <= len(deals) * LEVEL.numerator
-        if not told.any():
-            break
-        result[left[told]] = np.sign(found[left[told]])
-        left = left[~told]  # what has been found does not hide the others
+    reached = len(deals) - np.searchsorted(np.sort(_largest(deals, logs, base)), sizes)
+    told = reached * LEVEL.denominator <= len(deals) * LEVEL.numerator
+    result: Floats = np.where(told, np.sign(found), 0.0)
     return result
 
 
 def _largest(deals: Floats, logs: Floats, base: int) -> Floats:
     """The largest difference of any column, for each deal."""
     largest = np.zeros(len(deals))
-    step = max(1, _CHUNK // len(deals))
-    for start in range(0, logs.shape[1], step):
-        sizes = _statistic(deals, logs[:, start : start + step], base)
-        np.maximum(largest, np.abs(sizes, out=sizes).max(axis=1), out=largest)
+    for start in range(0, len(deals), _BLOCK):
+        some = slice(start, start + _BLOCK)
+        for column in range(0, logs.shape[1], _BLOCK):
+            sizes = _statistic(deals[some], logs[:, column : column + _BLOCK], base)
+            np.maximum(largest[some], np.abs(sizes).max(axis=1), out=largest[some])
     return largest
 
 
