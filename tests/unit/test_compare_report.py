@@ -103,7 +103,7 @@ def test_several_reasons_are_told_and_the_time_between_passes_is_one() -> None:
         compared("B", base=50 * MS, new=30 * MS),
         between=(0, 15 * MS),
     )
-    words = "of +45.000 ms, A is +50.000 ms, the time between passes +15.000 ms, B -20.000 ms"
+    words = "of +45.000 ms, A is +50.000 ms, context between passes +15.000 ms, B -20.000 ms"
     assert words in table(found)
 
 

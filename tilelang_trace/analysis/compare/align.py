@@ -2,8 +2,8 @@
 
 Kernels are matched first, by name and order. Then passes are matched level by level: what lies in
 two matched nodes is matched in sequence (see `sequence`), so that a pass that was inserted, removed
-or repeated shifts nothing else. A wrapper that only one side has is looked through. Of what is left,
-a pass of the same name elsewhere has moved; one of a similar name, or with the same passes in it,
+or repeated shifts nothing else. A wrapper that only one side has is looked through. Of the rest, a
+pass of the same name elsewhere has moved; one of a similar name, or with the same passes in it,
 between the same neighbours may have been renamed.
 """
 

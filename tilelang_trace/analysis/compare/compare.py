@@ -1,8 +1,9 @@
 """Compares two compiles, or two sets of repeated ones: Traces -> a Comparison.
 
-The first run of a side is its reference: statuses, kernels, what is around the passes and the first
-divergence are told of it. Times are those of all runs: a pass that a run has not took no time in it.
-So the means add up: self-time deltas and the change of the time between passes make the delta.
+The first run of a side is its reference: statuses, what is around the passes and the first
+divergence are told of it. Times are those of all runs, and a pass that is missing in a run took no
+time in it. So the means add up: self-time deltas and the change of the time between passes make the
+delta.
 """
 
 from __future__ import annotations

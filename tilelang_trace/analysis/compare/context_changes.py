@@ -131,7 +131,7 @@ def _of_target(place: _Place) -> Iterator[_Change]:
         return  # not every file says it
     one, other = _parsed(old), _parsed(young)
     if not one or not other or one.get("kind") != other.get("kind"):
-        yield _Change("target", place.kernel, old, young)
+        yield _Change("target", place.kernel, _brief(one) or old, _brief(other) or young)
         return
     for key in sorted({*one, *other}):
         yield _Change(f"target {key}", place.kernel, one.get(key), other.get(key))
@@ -144,6 +144,12 @@ def _parsed(target: Json) -> Mapping[str, Json]:
     except ValueError:
         return {}
     return value if isinstance(value, dict) else {}
+
+
+def _brief(target: Mapping[str, Json]) -> str:
+    """A target by its kind and the machine it is for."""
+    parts = (target.get(key) for key in ("kind", "arch", "mcpu", "mtriple"))
+    return " ".join(str(part) for part in parts if part)
 
 
 def _of_options(place: _Place) -> Iterator[_Change]:
@@ -221,7 +227,7 @@ def _text(value: Json) -> str:
 
 def _shortened(base: str, new: str) -> tuple[str, str]:
     """Two texts that differ, each short; the place in which they differ is in both."""
-    first = len(os.path.commonprefix([base, new]))
+    first = next((i for i, (a, b) in enumerate(zip(base, new)) if a != b), 0)
 
     def cut(text: str) -> str:
         if len(text) <= _LONGEST:

@@ -13,7 +13,7 @@ from tilelang_trace.analysis.compare.comparison import ComparedPass, Divergence
 from tilelang_trace.analysis.compare.ir_divergence import ir_divergence
 from tilelang_trace.analysis.compare.sides import AllRuns
 from tilelang_trace.analysis.runs import Places
-from tilelang_trace.trace.arguments import COMPILE, CONTEXT, FAILED, PASS, PHASE
+from tilelang_trace.trace.arguments import COMPILE, CONTEXT, PASS, PHASE
 from tilelang_trace.trace.failures import failures, first_line
 from tilelang_trace.trace.model import Trace
 
@@ -104,13 +104,14 @@ def _of_other_failures(
 ) -> Iterator[_Event]:
     """What is no pass and failed on one side only: a code generator, an outside compiler."""
     sides = [_failed_elsewhere(trace) for trace in (old, young)]
-    for number, (trace, failed, others) in enumerate(((old, *sides), (young, *sides[::-1]))):
-        for (name, line), rows in failed.items():
-            for row in rows[len(others.get((name, line), ())) :]:
-                its_lines = [(line, None), (None, line)][number]
+    for number, trace in enumerate((old, young)):
+        for key, rows in sides[number].items():
+            on_both = len(sides[1 - number].get(key, ()))
+            lines = (None, key[1]) if number else (key[1], None)
+            for row in rows[on_both:]:
                 yield _Event(
                     _place(passes, trace, row, number),
-                    Divergence("failure", _path(trace, row), _how_it_failed(*its_lines)),
+                    Divergence("failure", _path(trace, row), _how_it_failed(*lines)),
                 )
 
 

@@ -1,4 +1,4 @@
-"""What an alignment looks at: the passes of a compile as trees, without the Trace they come from."""
+"""What an alignment looks at: the passes of a compile as trees, apart from their Trace."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tilelang_trace.analysis.compare.comparison import ComparedPass, Divergence, OneSide
@@ -43,17 +43,15 @@ def ir_divergence(
         old, young = _at(of_base, entry.base, 0), _at(of_new, entry.new, 0)
         differ = _differ(old, young)
         if differ:
-            up_to_here = trail[: trail.index(place) + 1]
-            return IrDivergence(
-                place,
-                Divergence(
-                    kind="ir",
-                    path=entry.path,
-                    detail=_detail(passes, last, place, old, young),
-                    diff=_diff(old, young),
-                    caution=_caution(base, new, passes, up_to_here, (of_base, of_new)),
-                ),
+            texts = (
+                _text_after(base, of_base[0], entry.base),
+                _text_after(new, of_new[0], entry.new),
             )
+            caution = _of_order(*texts) or _caution(
+                base, new, passes, trail[: trail.index(place) + 1], (of_base, of_new)
+            )
+            detail = _detail(passes, last, place, old, young)
+            return IrDivergence(place, Divergence("ir", entry.path, detail, _diff(*texts), caution))
         if differ is not None:
             last = place
     return None
@@ -130,13 +128,34 @@ def _words(facts: Facts) -> str:
     return f"{changed}, {facts['size_after']} lines" if "size_after" in facts else changed
 
 
-def _diff(old: Facts, young: Facts) -> str:
-    """The unified diff of the texts after the pass; empty if one is not known."""
-    # What a pass did not change is not recorded; up to here both sides had the same.
-    before = young.get("before", old.get("before"))
-    one = old.get("after", before if old.get("changed") is False else None)
-    other = young.get("after", before if young.get("changed") is False else None)
-    if not isinstance(one, str) or not isinstance(other, str):
+def _text_after(side: AllRuns, facts: Mapping[int, Json], entry: OneSide | None) -> str | None:
+    """The text of the module after a pass. After one that did not change it, which has none, it is
+    that after the last pass that did.
+    """
+    slices = side.runs[0].trace.slices
+    row = entry.rows[0] if entry is not None else None
+    own = facts.get(row) if row is not None else None
+    if row is None or not isinstance(own, Mapping):
+        return None
+    text = own.get("after")
+    if text is None and own.get("changed") is False:
+        earlier = [
+            (int(slices.end[other]), -other, value["after"])
+            for other, value in facts.items()
+            if isinstance(value, Mapping)
+            and "after" in value
+            and slices.end[other] <= slices.end[row]
+        ]
+        text = max(earlier)[2] if earlier else None
+        # Another module may have come in between: it has another length, most likely.
+        if isinstance(text, str) and len(text.splitlines()) != own.get("size_after"):
+            return None
+    return text if isinstance(text, str) else None
+
+
+def _diff(one: str | None, other: str | None) -> str:
+    """The unified diff of two texts, capped; empty if one is not known."""
+    if one is None or other is None:
         return ""
     lines = list(
         difflib.unified_diff(one.splitlines(), other.splitlines(), "base", "new", lineterm="")
@@ -145,6 +164,13 @@ def _diff(old: Facts, young: Facts) -> str:
     if left_out > 0:
         lines[DIFF_LINES:] = [f"[... {left_out} lines left out ...]"]
     return cut("\n".join(lines), DIFF_BYTES)
+
+
+def _of_order(one: str | None, other: str | None) -> str:
+    """Even with fixed addresses they differ as soon as one side does anything else before."""
+    if one is None or other is None or sorted(one.split("\n")) != sorted(other.split("\n")):
+        return ""
+    return "may be TVM's own disorder: the lines are the same, only their order differs"
 
 
 def _caution(

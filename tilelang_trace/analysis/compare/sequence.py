@@ -1,10 +1,10 @@
 """Which of two sequences' items are the same: as many as there can be, in the same order.
 
-Names must be equal. Among ways to match that are equally good by that, the one with more equal
-labels, contents and about equal times is taken. The best one of all is found by dynamic programming
-where the sequences, without what they begin and end with in common, are short. Longer ones are first
-cut into pieces: by the shortest edit (Myers) if there is a short one, else at names that occur once
-(patience), or at the first, second, ... occurrence of each name.
+Names must be equal, and a branch counts as much as what it has in common. Among equally good ways
+the one with more equal labels, contents and about equal times is taken. The best way is found by
+dynamic programming where the sequences, without the ends that they have in common, are short.
+Longer ones are cut into pieces: by the shortest edit (Myers) if there is a short one, else at names
+that occur once (patience), or at the first, second, ... occurrence of each name.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +22,7 @@ from tilelang_trace.trace.model import Ids, Mask
 Pairs = list[tuple[int, int]]
 
 CELLS = 1_000_000
-"""Up to so many cells (items of one sequence times items of the other) the best way is looked for."""
+"""Items of one sequence times items of the other up to which the best way is looked for."""
 
 _LONGEST_STRIP_BACK = 500
 """Items of a common beginning or end that are looked at again, as they may match others better."""
@@ -189,7 +190,7 @@ def _best(base: Items, new: Items, in_common: InCommon) -> Pairs:
     return pairs[::-1]
 
 
-def _as_numbers(base: Items, new: Items) -> tuple[Ids, Ids]:
+def _as_numbers(base: Items, new: Items) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """The items of both as one number each; equal ones are the same all through."""
     columns = [
         np.concatenate([a, b])
@@ -201,11 +202,11 @@ def _as_numbers(base: Items, new: Items) -> tuple[Ids, Ids]:
         )
     ]
     _, numbers = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
-    numbers = numbers.reshape(-1).astype(np.int32)
+    numbers = numbers.reshape(-1)
     return numbers[: len(base)], numbers[len(base) :]
 
 
-def shortest_edit(base: Ids, new: Ids) -> Pairs | None:
+def shortest_edit(base: npt.NDArray[Any], new: npt.NDArray[Any]) -> Pairs | None:
     """The items that stay in the shortest edit from base to new; None if it is a long one.
 
     Myers, An O(ND) Difference Algorithm and Its Variations (1986).
@@ -234,7 +235,7 @@ def _came_from(ends: dict[int, int], edits: int, diagonal: int) -> int:
     return diagonal - 1
 
 
-def _run(base: Ids, new: Ids, x: int, y: int) -> int:
+def _run(base: npt.NDArray[Any], new: npt.NDArray[Any], x: int, y: int) -> int:
     """How many items are equal from here on."""
     start, step = x, 16
     while x < len(base) and y < len(new):

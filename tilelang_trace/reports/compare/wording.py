@@ -115,7 +115,9 @@ def _reasons(report: CompareReport, show: Show) -> str:
         for row in report.rows
         if not all(entry.change == "not_reached" for entry in row.passes)
     ]
-    parts.append((total.between_delta_ns, "the time between passes"))
+    kinds = {f"{kind} between passes": ns for kind, ns in total.between_by_kind.items()}
+    kinds = kinds or {"the time between passes": total.between_delta_ns}
+    parts += [(ns, name) for name, ns in kinds.items()]
     least = size(total.delta_ns) * _LEAST_SHARE
     up = total.delta_ns > 0
     large = [part for part in parts if size(part[0]) > least]
