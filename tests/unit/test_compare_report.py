@@ -311,7 +311,7 @@ def test_the_first_divergence_has_its_diff_with_a_cap(show: Any) -> None:
     diff = "\n".join(["--- base", "+++ new", *(f"+line {n}" for n in range(100))])
     found = Divergence("ir", ("lower", "S"), "12 lines differ", diff, "may be TVM's own disorder")
     shown = show(comparison(compared("A", base=1, new=1), first_divergence=found))
-    assert "the IR differs after lower" in shown and "12 lines differ" in shown
+    assert "S: 12 lines differ" in shown
     assert "may be TVM's own disorder" in shown
     assert "+line 0\n" in shown and "+line 99\n" in shown
     assert "42 lines left out" in shown

@@ -16,7 +16,8 @@ from tilelang_trace.analysis.compare.forest import Forest, Kind, merge
 from tilelang_trace.analysis.compiles import compiles, kernels, plain_name
 from tilelang_trace.analysis.runs import Places
 from tilelang_trace.analysis.summary import between_by_kind, on_threads
-from tilelang_trace.trace.arguments import COMPILE, CONTEXT, PASS
+from tilelang_trace.trace.arguments import COMPILE, CONTEXT, FAILED, PASS
+from tilelang_trace.trace.failures import first_line
 from tilelang_trace.trace.json_values import Json
 from tilelang_trace.trace.model import Mask, Trace
 
@@ -123,6 +124,13 @@ class AllRuns:
         """Of the first run that has this node."""
         return next(run.statuses[own] for run, own in zip(self.runs, self.nodes[node]) if own >= 0)
 
+    def error(self, node: int) -> str:
+        """First line of the error in the run that `status` is of; empty if it did not fail."""
+        if self.status(node) != FAILED:
+            return ""
+        run, own = next((run, n) for run, n in zip(self.runs, self.nodes[node]) if n >= 0)
+        return first_line(run.trace.arguments.values("error").get(run.rows[own]))
+
     def inclusive(self, node: int) -> tuple[int, ...]:
         """The time of a node in each run."""
         return tuple(
@@ -144,6 +152,7 @@ class AllRuns:
             mean(own_ns),
             inclusive,
             own_ns,
+            self.error(node),
         )
 
     def missing(self) -> list[int]:
