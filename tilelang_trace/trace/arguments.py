@@ -169,7 +169,7 @@ CONTRACT: tuple[Argument, ...] = (
     Argument(
         "compare",
         "object",
-        (PASS,),
+        (PASS, CODEGEN, STEP, TOOL),
         1,
         "in a comparison, also on differences: `change`, `verdict`, `base_ns`, `new_ns`, "
         "`delta_ns`, `self_delta_ns`, `base_status`, `new_status`, `base_name` if it was renamed",

@@ -170,12 +170,12 @@ def _kernels(base: AllRuns, new: AllRuns, both: Merged) -> list[ComparedKernel]:
         found.append(
             ComparedKernel(
                 name=side.forest.names[node],
-                base_row=base.rows(b)[0] if b >= 0 else None,
-                new_row=new.rows(n)[0] if n >= 0 else None,
-                base_ns=mean(base.inclusive(b)) if b >= 0 else 0,
-                new_ns=mean(new.inclusive(n)) if n >= 0 else 0,
-                base_status=base.status(b) if b >= 0 else "",
-                new_status=new.status(n) if n >= 0 else "",
+                base_row=base.rows[b][0] if b >= 0 else None,
+                new_row=new.rows[n][0] if n >= 0 else None,
+                base_ns=mean(base.inclusive[b]) if b >= 0 else 0,
+                new_ns=mean(new.inclusive[n]) if n >= 0 else 0,
+                base_status=base.status[b] if b >= 0 else "",
+                new_status=new.status[n] if n >= 0 else "",
             )
         )
     return found
@@ -202,6 +202,6 @@ def _notes_on_runs(base: AllRuns, new: AllRuns) -> list[str]:
     return [
         f"{called}: run {number} has other passes than run 1: {count} differ"
         for called, side in (("base", base), ("new", new))
-        for number, count in enumerate(side.missing(), 1)
+        for number, count in enumerate(side.differing(), 1)
         if count
     ]

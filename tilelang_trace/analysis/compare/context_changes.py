@@ -99,7 +99,7 @@ def _places(
     for b, n in enumerate(new_of):
         if n < 0 or new.forest.kinds[n] == "pass":
             continue
-        row_of_base, row_of_new = base.rows(b)[0], new.rows(n)[0]
+        row_of_base, row_of_new = base.rows[b][0], new.rows[n][0]
         if row_of_base is None or row_of_new is None:
             continue
         kernel = new.forest.names[kernel_of[n]] if kernel_of[n] >= 0 else ""
@@ -166,7 +166,7 @@ def _around_one_side(side: AllRuns, counterpart: Sequence[int], called: str) -> 
     """Contexts that only one side has, around passes that both have."""
     trace = side.runs[0].trace
     for node, kind in enumerate(side.forest.kinds):
-        row = side.rows(node)[0]
+        row = side.rows[node][0]
         if kind == "pass" or counterpart[node] >= 0 or row is None:
             continue
         options = trace.arguments.of(row)

@@ -36,7 +36,7 @@ def not_reached(
 
     in_kernel, in_its_kernel = _by_kernel(kernel_of), _by_kernel(its_kernels)
     for kernel, nodes in in_kernel.items():
-        if kernel >= 0 and counterpart[kernel] >= 0 and ended.status(kernel) in _ENDED:
+        if kernel >= 0 and counterpart[kernel] >= 0 and ended.status[kernel] in _ENDED:
             add_behind(nodes, in_its_kernel[its_kernels[counterpart[kernel]]])
     if _has_ended(ended):
         outside = (n for n, kernel in enumerate(its_kernels) if kernel not in known)
@@ -57,7 +57,7 @@ def _has_ended(side: AllRuns) -> bool:
     if not forest.roots:
         return False
     last = max(forest.roots, key=lambda node: (forest.begins[node], node))
-    if side.status(last) not in _ENDED:
+    if side.status[last] not in _ENDED:
         return False
     ending = trace.metadata.get("exit")
     return not (isinstance(ending, dict) and ending.get("code") == 0 and "signal" not in ending)

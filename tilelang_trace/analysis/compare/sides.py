@@ -6,13 +6,14 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TypeVar
 
 import numpy as np
 
 from tilelang_trace.analysis.ancestry import nearest_above, time_below
 from tilelang_trace.analysis.compare.align import align
 from tilelang_trace.analysis.compare.comparison import Ns, OneSide
-from tilelang_trace.analysis.compare.forest import Forest, Kind, merge
+from tilelang_trace.analysis.compare.forest import Forest, Kind, Merged, merge
 from tilelang_trace.analysis.compiles import compiles, kernels, plain_name
 from tilelang_trace.analysis.runs import Places
 from tilelang_trace.analysis.summary import between_by_kind, on_threads
@@ -105,109 +106,108 @@ def _text(configuration: Json) -> str:
     return json.dumps(configuration, sort_keys=True) if configuration else ""
 
 
-@dataclass(frozen=True)
 class AllRuns:
     """The runs of one side as one forest: that of the first run, and what only others have."""
 
-    runs: tuple[Run, ...]
-    forest: Forest
-    nodes: list[tuple[int, ...]]
-    """For each node of the forest its node in each run, -1 where it is missing."""
-
-    def rows(self, node: int) -> tuple[int | None, ...]:
-        """The rows of a node in the Trace of each run."""
-        return tuple(
-            run.rows[own] if own >= 0 else None for run, own in zip(self.runs, self.nodes[node])
+    def __init__(self, runs: Sequence[Run], forest: Forest, nodes: Sequence[Sequence[int]]) -> None:
+        """`nodes` has for each run its node for each of the forest, -1 where it is missing."""
+        self.runs = tuple(runs)
+        self.forest = forest
+        columns = list(zip(runs, nodes))
+        self.rows: list[tuple[int | None, ...]] = list(
+            zip(*(_picked(run.rows, own, None) for run, own in columns))
         )
-
-    def status(self, node: int) -> str:
-        """Of the first run that has this node."""
-        return next(run.statuses[own] for run, own in zip(self.runs, self.nodes[node]) if own >= 0)
-
-    def error(self, node: int) -> str:
-        """First line of the error in the run that `status` is of; empty if it did not fail."""
-        if self.status(node) != FAILED:
-            return ""
-        run, own = next((run, n) for run, n in zip(self.runs, self.nodes[node]) if n >= 0)
-        return first_line(run.trace.arguments.values("error").get(run.rows[own]))
-
-    def inclusive(self, node: int) -> tuple[int, ...]:
-        """The time of a node in each run."""
-        return tuple(
-            run.inclusive_ns[own] if own >= 0 else 0
-            for run, own in zip(self.runs, self.nodes[node])
+        """The row of each node in the Trace of each run."""
+        self.inclusive: list[tuple[int, ...]] = list(
+            zip(*(_picked(run.inclusive_ns, own, 0) for run, own in columns))
         )
+        """The time of each node in each run, 0 where it is missing."""
+        self.own: list[tuple[int, ...]] = list(
+            zip(*(_picked(run.self_ns, own, 0) for run, own in columns))
+        )
+        """Likewise the self time."""
+        self.status: list[str] = _picked(runs[0].statuses, nodes[0], "")
+        """Of the first run that has the node."""
+        for run, own in columns[1:]:
+            more = _picked(run.statuses, own, "")
+            self.status = [known or other for known, other in zip(self.status, more)]
 
     def one_side(self, node: int) -> OneSide:
         """A pass as the comparison tells it."""
-        inclusive = self.inclusive(node)
-        own_ns = tuple(
-            run.self_ns[own] if own >= 0 else 0 for run, own in zip(self.runs, self.nodes[node])
-        )
+        inclusive, own = self.inclusive[node], self.own[node]
         return OneSide(
             self.forest.names[node],
-            self.rows(node),
-            self.status(node),
+            self.rows[node],
+            self.status[node],
             mean(inclusive),
-            mean(own_ns),
+            mean(own),
             inclusive,
-            own_ns,
-            self.error(node),
+            own,
+            self._error(node),
         )
 
-    def missing(self) -> list[int]:
-        """For each run how many passes it has more or fewer than the first."""
-        return [
-            sum(
-                (own[number] < 0) != (own[0] < 0)
-                for node, own in enumerate(self.nodes)
-                if self.forest.kinds[node] == "pass"
-            )
-            for number in range(len(self.runs))
-        ]
+    def _error(self, node: int) -> str:
+        """First line of the error in the run that the status is of; empty if it did not fail."""
+        if self.status[node] != FAILED:
+            return ""
+        rows = zip(self.runs, self.rows[node])
+        run, row = next((run, row) for run, row in rows if row is not None)
+        return first_line(run.trace.arguments.values("error").get(row))
+
+    def differing(self) -> list[int]:
+        """For each run how many passes either it or the first one has not."""
+        counts = [0] * len(self.runs)
+        for rows, kind in zip(self.rows, self.forest.kinds):
+            if kind == "pass" and None in rows:
+                for number, row in enumerate(rows):
+                    counts[number] += (row is None) != (rows[0] is None)
+        return counts
+
+
+T = TypeVar("T")
+U = TypeVar("U")
+
+
+def _picked(values: Sequence[T], nodes: Sequence[int], absent: U) -> list[T | U]:
+    """The value of each node, or that of an absent one."""
+    return [values[node] if node >= 0 else absent for node in nodes]
 
 
 def all_runs(traces: Sequence[Trace]) -> AllRuns:
     """The runs of one side, each aligned to what those before it have."""
     runs = tuple(run_of(trace) for trace in traces)
     forest = runs[0].forest
-    nodes: list[tuple[int, ...]] = [(node,) for node in range(len(forest))]
+    nodes: list[Sequence[int]] = [range(len(forest))]
     for run in runs[1:]:
         # Repeats of one compile rename nothing.
         found = align(forest, run.forest, renames=False)
         moved = {found.new_of[node] for node, how in found.how.items() if how == "moved"}
-        forest, nodes = _joined(forest, nodes, run.forest, found.base_of, moved)
+        both = merge(forest, run.forest, found.base_of, moved)
+        nodes = [*(_picked(own, both.first, -1) for own in nodes), both.second]
+        forest = _joined(forest, run.forest, both)
     return AllRuns(runs, forest, nodes)
 
 
-def _joined(
-    forest: Forest,
-    nodes: list[tuple[int, ...]],
-    more: Forest,
-    known: list[int],
-    moved: set[int],
-) -> tuple[Forest, list[tuple[int, ...]]]:
-    both = merge(forest, more, known, moved)
-    runs = len(nodes[0]) if nodes else 1
-    absent = (-1,) * runs
-    sources = [
-        (forest, one) if one >= 0 else (more, other) for one, other in zip(both.first, both.second)
-    ]
-    joined = Forest(
-        [source.names[node] for source, node in sources],
+def _joined(one: Forest, other: Forest, both: Merged) -> Forest:
+    def column(of_one: Sequence[T], of_other: Sequence[T]) -> list[T]:
+        return [
+            of_one[node] if node >= 0 else of_other[more]
+            for node, more in zip(both.first, both.second)
+        ]
+
+    return Forest(
+        column(one.names, other.names),
         both.parents,
-        [source.kinds[node] for source, node in sources],
-        [source.labels[node] for source, node in sources],
-        [source.times[node] for source, node in sources],
-        [source.begins[node] for source, node in sources],
+        column(one.kinds, other.kinds),
+        column(one.labels, other.labels),
+        column(one.times, other.times),
+        column(one.begins, other.begins),
     )
-    return joined, [
-        (*(nodes[one] if one >= 0 else absent), other)
-        for one, other in zip(both.first, both.second)
-    ]
 
 
 def mean(runs: Sequence[int]) -> Ns:
     """The exact mean, an int if it is whole."""
+    if len(runs) == 1:
+        return runs[0]
     whole, rest = divmod(sum(runs), len(runs))
     return Fraction(sum(runs), len(runs)) if rest else whole

@@ -10,13 +10,11 @@ what happened at one time on two threads of a side still does.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from tilelang_trace.analysis.compare.comparison import Comparison
-from tilelang_trace.trace.arguments import KINDS, PASS
 from tilelang_trace.trace.model import Ints, Trace
 
 
@@ -54,19 +52,19 @@ def start_of(trace: Trace) -> int:
     return min((int(column.min()) for column in columns if len(column)), default=0)
 
 
-def paused(comparison: Comparison, base: Trace, new: Trace) -> tuple[Clock, Clock]:
-    """A clock for each side, by which matched slices begin at one time.
+def paused(pairs: Mapping[int, int], base: Trace, new: Trace) -> tuple[Clock, Clock]:
+    """A clock for each side, by which these pairs of slices (rows) begin at one time.
 
     Where the order of the two sides differs (a pass that moved, threads that took turns in another
     way), the slices that keep the longest common order count, and the others lie where they lie.
     """
-    pairs = np.array(_matched(comparison, base, new), np.int64).reshape(-1, 2)
+    rows = np.array(list(pairs.items()), np.int64).reshape(-1, 2)
     starts = start_of(base), start_of(new)
     times = {
         (begin, other)
         for begin, other in zip(
-            (base.slices.begin[pairs[:, 0]] - starts[0]).tolist(),
-            (new.slices.begin[pairs[:, 1]] - starts[1]).tolist(),
+            (base.slices.begin[rows[:, 0]] - starts[0]).tolist(),
+            (new.slices.begin[rows[:, 1]] - starts[1]).tolist(),
         )
     }
     at = np.array(_common_order(times), np.int64).reshape(-1, 2)
@@ -76,36 +74,6 @@ def paused(comparison: Comparison, base: Trace, new: Trace) -> tuple[Clock, Cloc
         Clock(start, own, np.concatenate([[0], together - own])) for start, own in zip(starts, at.T)
     ]
     return clocks[0], clocks[1]
-
-
-def _matched(comparison: Comparison, base: Trace, new: Trace) -> list[tuple[int, int]]:
-    """The rows of the slices that are to begin together: passes, kernels, and the contexts and
-    phases right around matched passes.
-    """
-    found = [
-        (kernel.base_row, kernel.new_row)
-        for kernel in comparison.kernels
-        if kernel.base_row is not None and kernel.new_row is not None
-    ]
-    for entry in comparison.passes:
-        if entry.base is None or entry.new is None or entry.change == "moved":
-            continue
-        row, other = entry.base.first_row, entry.new.first_row
-        if row is not None and other is not None:
-            found.append((row, other))
-    taken = {row for row, _ in found}, {other for _, other in found}
-    kinds, other_kinds = base.kinds(), new.kinds()
-    for row, other in list(found):
-        while True:
-            row, other = int(base.slices.parent[row]), int(new.slices.parent[other])
-            if row < 0 or other < 0 or row in taken[0] or other in taken[1]:
-                break
-            if kinds[row] != other_kinds[other] or kinds[row] == KINDS.index(PASS):
-                break
-            found.append((row, other))
-            taken[0].add(row)
-            taken[1].add(other)
-    return found
 
 
 def _common_order(times: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -6,6 +6,7 @@ It has the threads of base, then those of new, then the rows of differences.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -19,6 +20,7 @@ from tilelang_trace.analysis.compare.differences import (
     smallest_shown,
 )
 from tilelang_trace.analysis.compare.joint import JointTrace, Placed
+from tilelang_trace.analysis.compare.pairs import matched, other_work
 from tilelang_trace.analysis.compare.stretch import Clock, paused, start_of
 from tilelang_trace.trace.arguments import DIFFERENCE
 from tilelang_trace.trace.json_values import Json
@@ -48,11 +50,14 @@ def side_by_side(
 
     `base` and `new` are the first run of each side. A difference lies in time as its pass lies in
     new, in a row for each thread of it; one that is in base only lies as it does there, in a row of
-    its own. `min_ns` is the change from which a pass is shown (see `differences`), by default a
+    its own. Code generation, outside programs and the like are compared as passes are, in the first
+    runs. `min_ns` is the change from which a pass is shown (see `differences`), by default a
     thousandth of the longer compile; the row's name says it.
     """
+    others = other_work(matched(comparison, base, new), base, new)
+    comparison = replace(comparison, passes=(*comparison.passes, *others))
     if align == "passes":
-        clocks = paused(comparison, base, new)
+        clocks = paused(matched(comparison, base, new), base, new)
     else:
         clocks = Clock.steady(start_of(base)), Clock.steady(start_of(new))
     floor = smallest_shown(comparison) if min_ns is None else min_ns
