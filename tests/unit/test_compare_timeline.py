@@ -347,22 +347,22 @@ def test_a_pass_whose_own_work_went_another_way_says_both() -> None:
     [
         (
             compared("A", base=4 * MS, new=3 * MS, status=("ok", "failed")),
-            "A failed in new -1.00 ms (-25 %)",
+            "A failed in new",
             "failed",
         ),
         (
             compared("A", base=4 * MS, new=3 * MS, status=("failed", "incomplete")),
-            "A failed in base, incomplete in new -1.00 ms (-25 %)",
+            "A failed in base, incomplete in new",
             "failed",
         ),
         (
             compared("A", base=4 * MS, new=4 * MS, status=("incomplete", "ok")),
-            "A incomplete in base +0 ms (+0 %)",
+            "A incomplete in base",
             "incomplete",
         ),
         (
             compared("A", new=3 * MS, status=("ok", "failed")),
-            "A added, failed in new +3.00 ms",
+            "A added, failed in new",
             "failed",
         ),
         (

@@ -26,7 +26,7 @@ class Difference:
     """One slice of the row of differences."""
 
     name: str
-    """The name of the pass, what became of it, and how much longer or shorter it takes."""
+    """The name of the pass, what became of it, and how much its inclusive time changed."""
     category: str
     entry: ComparedPass
 
@@ -129,19 +129,20 @@ def _name(entry: ComparedPass, min_ns: int) -> str:
         words.insert(0, f"not reached in {'base' if entry.base is None else 'new'}")
     elif entry.change != "matched":
         words.insert(0, entry.change)
-    # What the other side never came to is no time that was won or lost.
-    change = "" if entry.change == "not_reached" else _change(entry)
+    # A side that a failure cut short has not won time by it.
+    change = "" if entry.change == "not_reached" or _statuses(entry) else _change(entry, min_ns)
+    return " ".join(filter(None, (entry.name, ", ".join(words), change)))
+
+
+def _change(entry: ComparedPass, min_ns: int) -> str:
+    change = milliseconds(entry.delta_ns, signed=True)
+    if entry.ratio is not None:
+        change += f" ({100 * (entry.ratio - 1):+.0f} %)"
     inner = float(entry.delta_ns - entry.self_delta_ns)
     if entry.verdict in ("slower", "faster") and abs(inner) > min_ns:
         # It is judged by its own work, which went another way than all in it.
         change += f", self {milliseconds(entry.self_delta_ns, signed=True)}"
-    return " ".join(filter(None, (entry.name, ", ".join(words), change)))
-
-
-def _change(entry: ComparedPass) -> str:
-    ratio = entry.ratio
-    change = milliseconds(entry.delta_ns, signed=True)
-    return change if ratio is None else f"{change} ({100 * (ratio - 1):+.0f} %)"
+    return change
 
 
 def milliseconds(ns: Ns, *, signed: bool = False) -> str:
