@@ -17,7 +17,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from tilelang_trace.analysis.compare.forest import Forest
-from tilelang_trace.analysis.compare.kernel_pairs import pair_kernels
+from tilelang_trace.analysis.compare.kernel_pairs import ALIKE, pair_kernels
 from tilelang_trace.analysis.compare.likeness import core, similar
 from tilelang_trace.analysis.compare.prepared import Prepared, Tables
 from tilelang_trace.analysis.compare.sequence import Items, Pairs, align_sequences
@@ -86,10 +86,10 @@ class _Aligner:
         self._how: dict[int, How] = {}
         self._todo: deque[tuple[Sequence[int], Sequence[int]]] = deque()
         self._levels: list[_Level] = []
-        self._common: dict[tuple[int, int], int] = {}
+        self._alike: dict[tuple[int, int], float] = {}
 
     def run(self) -> Alignment:
-        for b, n in pair_kernels(self._base, self._new, self._in_common):
+        for b, n in pair_kernels(self._base, self._new, self._likeness):
             self._pair(b, n, "matched")
         self._todo.append((self._base.roots, self._new.roots))
         self._align_levels()
@@ -156,11 +156,14 @@ class _Aligner:
         pairs = _obvious([self._base.name[b] for b, _ in base], [self._new.name[n] for n, _ in new])
         if pairs is None:
             pairs = align_sequences(
-                self._base.items(*zip(*base)), self._new.items(*zip(*new)), self._in_common
+                self._base.items(*zip(*base)), self._new.items(*zip(*new)), self._likeness
             )
         level.matched += len(pairs)
         for i, j in pairs:
-            self._pair(base[i][0], new[j][0], "matched")
+            b, n = base[i][0], new[j][0]
+            # A branch that is the same on both sides was matched with all that is in it.
+            if self._new_of[b] < 0 and self._base_of[n] < 0:
+                self._pair(b, n, "matched")
         last_i = last_j = 0
         for i, j in [*pairs, (len(base), len(new))]:
             left = _Gap([b for b, _ in base[last_i:i]], [n for n, _ in new[last_j:j]])
@@ -171,17 +174,22 @@ class _Aligner:
             else:
                 self._match_in_sequence(left, level, between=True)
 
-    def _in_common(self, of_base: int, of_new: int) -> int:
-        """How many passes two branches of one name have in common."""
-        base, new = self._base, self._new
-        if not base.has_children(of_base) or not new.has_children(of_new):
-            return 0
-        known = self._common.get((of_base, of_new))
+    def _likeness(self, of_base: int, of_new: int) -> float:
+        """How much two branches have in common, by the names of the passes in them: from 0 to 1."""
+        if of_base == of_new:
+            return 1.0
+        known = self._alike.get((of_base, of_new))
         if known is None:
-            if len(self._common) >= _BRANCHES_COMPARED:
-                return 0
-            known = sum((base.inside(of_base) & new.inside(of_new)).values())
-            self._common[of_base, of_new] = known
+            base, new = self._base, self._new
+            if (
+                len(self._alike) >= _BRANCHES_COMPARED
+                or not base.has_children(of_base)
+                or not new.has_children(of_new)
+            ):
+                return 0.0
+            one, other = base.inside(of_base), new.inside(of_new)
+            common, all_of_it = sum((one & other).values()), sum(one.values()) + sum(other.values())
+            known = self._alike[of_base, of_new] = 2 * common / all_of_it if common else 0.0
         return known
 
     def _match_by_name(self, gaps: Sequence[_Gap]) -> None:
@@ -274,9 +282,7 @@ class _Aligner:
             return False
         if similar(base.forest.names[b], new.forest.names[n]):
             return True
-        inside_base, inside_new = base.inside(base.content[b]), new.inside(new.content[n])
-        most = max(sum(inside_base.values()), sum(inside_new.values()))
-        return bool(most) and 2 * sum((inside_base & inside_new).values()) >= most
+        return self._likeness(base.content[b], new.content[n]) >= ALIKE
 
     def _offer_by_place(self) -> None:
         """Match as renamed what stands alone between the same neighbours on both sides, where that
@@ -345,8 +351,8 @@ def _by_core(side: Prepared, nodes: list[int], numbers: dict[str, int]) -> Items
     return Items(np.array(names, np.int32), same, same, same, same.astype(np.float64))
 
 
-def _nothing(of_base: int, of_new: int) -> int:
-    return 0
+def _nothing(of_base: int, of_new: int) -> float:
+    return 0.0
 
 
 def _longest_common(may_match: list[list[bool]]) -> Pairs:

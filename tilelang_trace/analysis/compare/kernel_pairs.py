@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections import deque
 
 from tilelang_trace.analysis.compare.prepared import Prepared
-from tilelang_trace.analysis.compare.sequence import InCommon, align_sequences
+from tilelang_trace.analysis.compare.sequence import Likeness, align_sequences
 
-_MOST_UNLIKE = 200
+ALIKE = 0.5
+"""So much two branches must have in common to be one under two names."""
+
+_LOOKED_AT = 200
 """So many kernels of unknown names are compared with each other, on each side."""
 
 
-def pair_kernels(base: Prepared, new: Prepared, in_common: InCommon) -> list[tuple[int, int]]:
+def pair_kernels(base: Prepared, new: Prepared, likeness: Likeness) -> list[tuple[int, int]]:
     """The outermost kernels that are the same.
 
     Those of one name are matched by their configuration, where an autotuner tried several, else in
@@ -30,9 +33,9 @@ def pair_kernels(base: Prepared, new: Prepared, in_common: InCommon) -> list[tup
         if len(olds) == len(news):
             pairs += zip(olds, news)
         else:
-            found = align_sequences(base.items(olds), new.items(news), in_common)
+            found = align_sequences(base.items(olds), new.items(news), likeness)
             pairs += [(olds[i], news[j]) for i, j in found]
-    return pairs + _unlike(base, new, pairs, in_common)
+    return pairs + _unlike(base, new, pairs, likeness)
 
 
 def _by_name(side: Prepared) -> dict[int, list[int]]:
@@ -57,19 +60,17 @@ def _by_label(
 
 
 def _unlike(
-    base: Prepared, new: Prepared, pairs: list[tuple[int, int]], in_common: InCommon
+    base: Prepared, new: Prepared, pairs: list[tuple[int, int]], likeness: Likeness
 ) -> list[tuple[int, int]]:
     if len(base.kernels) == len(new.kernels) == 1 and not pairs:
         return [(base.kernels[0], new.kernels[0])]
     taken_base, taken_new = {b for b, _ in pairs}, {n for _, n in pairs}
-    olds = [b for b in base.kernels if b not in taken_base][:_MOST_UNLIKE]
-    news = [n for n in new.kernels if n not in taken_new][:_MOST_UNLIKE]
+    olds = [b for b in base.kernels if b not in taken_base][:_LOOKED_AT]
+    news = [n for n in new.kernels if n not in taken_new][:_LOOKED_AT]
     found = []
     for b in olds:
         for n in news:
-            one, other = base.content[b], new.content[n]
-            most = max(base.inside(one).total(), new.inside(other).total())
-            if most and 2 * in_common(one, other) >= most:
+            if likeness(base.content[b], new.content[n]) >= ALIKE:
                 found.append((b, n))
                 news.remove(n)
                 break

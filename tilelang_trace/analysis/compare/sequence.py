@@ -1,10 +1,10 @@
 """Which of two sequences' items are the same: as many as there can be, in the same order.
 
-Names must be equal, and a branch counts as much as what it has in common. Among equally good ways
-the one with more equal labels, contents and about equal times is taken. The best way is found by
-dynamic programming where the sequences, without the ends that they have in common, are short.
-Longer ones are cut into pieces: by the shortest edit (Myers) if there is a short one, else at names
-that occur once (patience), or at the first, second, ... occurrence of each name.
+Names must be equal, and much of what is inside. Among equally good ways the one with more equal
+labels, contents and about equal times is taken. The best way is found by dynamic programming where
+the sequences, without the ends that they have in common, are short. Longer ones are cut into
+pieces: by the shortest edit (Myers) if there is a short one, else at names that occur once
+(patience), or at the first, second, ... occurrence of each name.
 """
 
 from __future__ import annotations
@@ -33,7 +33,10 @@ _ROUNDS = 6
 # A sum of weights is compared digit by digit: matches first, then levels, labels, contents, times.
 # At most sqrt(CELLS) = 1000 items match in one search, which leaves each digit room for the sum.
 _MATCH, _LEVEL, _LABEL, _CONTENT, _TIME = 1 << 44, 1 << 34, 1 << 24, 1 << 14, 1
-_MOST_IN_COMMON = 255
+_BY_NAME, _BY_CONTENT = 2, 6
+"""What a match counts by its name, and by what is inside: two branches of one name that have
+nothing in common are hardly a match.
+"""
 _CLOSEST = 15
 
 
@@ -63,18 +66,18 @@ class Items:
         )
 
 
-InCommon = Callable[[int, int], int]
-"""How many passes two contents of one name have in common."""
+Likeness = Callable[[int, int], float]
+"""How much two contents of one name have in common, from 0 to 1."""
 
 
-def align_sequences(base: Items, new: Items, in_common: InCommon) -> Pairs:
+def align_sequences(base: Items, new: Items, likeness: Likeness) -> Pairs:
     """The pairs of items (positions) that are the same, in order."""
     if _same_throughout(base, new):
         return [(i, i) for i in range(len(base))]
-    return _align(base, new, in_common, 0)
+    return _align(base, new, likeness, 0)
 
 
-def _align(base: Items, new: Items, in_common: InCommon, round_: int) -> Pairs:
+def _align(base: Items, new: Items, likeness: Likeness, round_: int) -> Pairs:
     of_base = np.flatnonzero(np.isin(base.name, new.name))
     of_new = np.flatnonzero(np.isin(new.name, base.name))
     base, new = base[of_base], new[of_new]
@@ -84,16 +87,16 @@ def _align(base: Items, new: Items, in_common: InCommon, round_: int) -> Pairs:
 
     pairs = [(i, i) for i in range(front)]
     if len(inner_base) and len(inner_new):
-        inner = _inner(inner_base, inner_new, in_common, round_)
+        inner = _inner(inner_base, inner_new, likeness, round_)
         pairs += [(front + i, front + j) for i, j in inner]
     pairs += [(len(base) - k, len(new) - k) for k in range(back, 0, -1)]
     where_base, where_new = of_base.tolist(), of_new.tolist()
     return [(where_base[i], where_new[j]) for i, j in pairs]
 
 
-def _inner(base: Items, new: Items, in_common: InCommon, round_: int) -> Pairs:
+def _inner(base: Items, new: Items, likeness: Likeness, round_: int) -> Pairs:
     if len(base) * len(new) <= CELLS:
-        return _best(base, new, in_common)
+        return _best(base, new, likeness)
     if round_ >= _ROUNDS:
         return []
     anchors = (shortest_edit(*_as_numbers(base, new)) if round_ == 0 else None) or _anchors(
@@ -105,7 +108,7 @@ def _inner(base: Items, new: Items, in_common: InCommon, round_: int) -> Pairs:
         between_base = base[last[0] + 1 : anchor[0]]
         between_new = new[last[1] + 1 : anchor[1]]
         if len(between_base) and len(between_new):
-            found = _align(between_base, between_new, in_common, round_ + 1)
+            found = _align(between_base, between_new, likeness, round_ + 1)
             pairs += [(last[0] + 1 + i, last[1] + 1 + j) for i, j in found]
         if anchor[0] < len(base):
             pairs.append(anchor)
@@ -153,7 +156,7 @@ def _common_ends(base: Items, new: Items) -> tuple[int, int]:
     return front, back
 
 
-def _best(base: Items, new: Items, in_common: InCommon) -> Pairs:
+def _best(base: Items, new: Items, likeness: Likeness) -> Pairs:
     """The best way to match. Of equally good ones the one that matches early items."""
     places = {int(name): np.flatnonzero(new.name == name) for name in np.unique(base.name)}
     shared: dict[int, npt.NDArray[np.int64]] = {}
@@ -162,8 +165,8 @@ def _best(base: Items, new: Items, in_common: InCommon) -> Pairs:
         at = places[int(base.name[i])]
         content = int(base.content[i])
         if content not in shared:
-            inside = [min(in_common(content, c), _MOST_IN_COMMON) for c in new.content[at].tolist()]
-            shared[content] = _MATCH * (1 + np.array(inside, np.int64))
+            alike = np.array([likeness(content, c) for c in new.content[at].tolist()])
+            shared[content] = _MATCH * (_BY_NAME + np.ceil(_BY_CONTENT * alike).astype(np.int64))
         apart = np.abs(new.doublings[at] - base.doublings[i])
         weight = (
             shared[content]
