@@ -156,7 +156,7 @@ def test_a_failed_compile_is_compared_with_a_whole_one(capsys: Capture) -> None:
     tilelang_trace.write(broken, "broken.json")
     assert main(["compare", "whole.json", "broken.json"]) == 0
     shown = capsys.readouterr().out
-    assert shown.startswith("failed in new only: B (ok in base)")
+    assert shown.startswith("failed in new only: B (ok in base): no tile\n")
     assert "not reached" in shown
     found = compared(capsys, "whole.json", "broken.json")
     assert {e["name"]: e["change"] for e in found["passes"]}["C"] == "not_reached"

@@ -311,7 +311,7 @@ def test_the_first_divergence_has_its_diff_with_a_cap(show: Any) -> None:
     diff = "\n".join(["--- base", "+++ new", *(f"+line {n}" for n in range(100))])
     found = Divergence("ir", ("lower", "S"), "12 lines differ", diff, "may be TVM's own disorder")
     shown = show(comparison(compared("A", base=1, new=1), first_divergence=found))
-    assert "the IR differs after lower" in shown and "12 lines differ" in shown
+    assert "S: 12 lines differ" in shown
     assert "may be TVM's own disorder" in shown
     assert "+line 0\n" in shown and "+line 99\n" in shown
     assert "42 lines left out" in shown
@@ -427,18 +427,16 @@ def test_no_text_breaks_out_of_markdown(by: By) -> None:
     prose, _, rest = shown.partition("```diff\n")
     diff, _, table_ = rest.partition("\n```\n")
     assert "@octocat" in diff
-    for text in (prose, table_):
-        for line in text.splitlines():
-            # What stands in code acts as nothing; tags are ours.
-            bare = re.sub(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", "", line)
-            bare = re.sub("<code>[^<>]*</code>", "", bare)
-            bare = re.sub(r"\\[!-/:-@\[-`{-~]", "", bare)
-            assert not re.search(r"[<@#`]", re.sub("^#+ ", "", bare)), line
-        for cells in (line for line in text.splitlines() if line.startswith("|")):
-            assert len(re.findall(r"(?<!\\)\|", cells)) in (
-                4,
-                len(re.findall(r"(?<!\\)\|", table_.splitlines()[3])),
-            )
+    for line in (prose + table_).splitlines():
+        # What stands in code acts as nothing. Elsewhere backslashes hold off Markdown and HTML, but
+        # not GitHub, which looks for mentions and issues in the text that comes out.
+        bare = re.sub(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", "", re.sub("^#+ ", "", line))
+        bare = re.sub("<code>[^<>]*</code>", "", bare)
+        assert "@" not in bare and "#" not in bare, line
+        assert not re.search("[<`]", re.sub(r"\\[!-/:-@\[-`{-~]", "", bare)), line
+    for lines in prose, table_:
+        of_table = [line for line in lines.splitlines() if line.startswith("|")]
+        assert len({len(re.findall(r"(?<!\\)\|", line)) for line in of_table}) == 1
 
 
 def test_no_text_acts_on_a_terminal_and_long_names_are_cut_there_only() -> None:

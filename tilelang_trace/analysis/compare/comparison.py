@@ -40,6 +40,8 @@ class OneSide:
     inclusive_runs: tuple[int, ...]
     """Inclusive time in each run, 0 where it is missing."""
     self_runs: tuple[int, ...]
+    error: str = ""
+    """First line of the error in the run that `status` is of, if it failed there."""
 
     @property
     def first_row(self) -> int | None:

@@ -28,8 +28,8 @@ from tilelang_trace.analysis.compare.permutation import Floats
 
 _TYPICAL = 0.75
 _SPREADS = 2.0
-"""By simulation: of 80 passes none gets a wrong verdict in 99 % of comparisons of 3 runs against 3,
-and in about 90 % of 2 against 2.
+"""By simulation of 80 passes without a change: none of them gets a wrong verdict in 99 % of
+comparisons of 3 runs against 3, in 84 to 95 % of those of 2 against 2.
 """
 
 

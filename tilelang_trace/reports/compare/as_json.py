@@ -15,6 +15,7 @@ one run a side, or of the mean of several.
                                               "moved", "not_reached" (behind a failure of one side)
                   "base_name",                null where that side has no such pass, like all below
                   "base_status", "new_status",           "ok", "failed", "incomplete", "open"
+                  "base_error", "new_error",  first line, empty if it did not fail
                   "base_ns", "new_ns",        inclusive time
                   "base_self_ns", "new_self_ns",
                   "self_delta_ns",            a missing side counts as 0
@@ -108,6 +109,8 @@ def _pass(row: Row, self_delta_ns: int) -> dict[str, Any]:
         "base_name": entry.base and entry.base.name,
         "base_status": status(entry.base) or None,
         "new_status": status(entry.new) or None,
+        "base_error": entry.base and entry.base.error,
+        "new_error": entry.new and entry.new.error,
         **_times(row, self_delta_ns),
         "verdict": entry.verdict,
         "base_runs_ns": entry.base and entry.base.inclusive_runs,

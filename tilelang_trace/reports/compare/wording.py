@@ -42,8 +42,8 @@ _NOUNS = {"pass": "pass", "phase": "phase", "kernel": "kernel", "path": "run"}
 
 
 def failures(report: CompareReport, show: Show) -> Iterator[str]:
-    """What failed on one side only."""
-    comparison = report.comparison
+    """What failed on one side only; a kernel is told if no pass of its name is."""
+    told_of = set()
     for entry in report.failed_on_one_side:
         in_new = status(entry.new) == FAILED
         here, there = ("new", "base") if in_new else ("base", "new")
@@ -51,11 +51,14 @@ def failures(report: CompareReport, show: Show) -> Iterator[str]:
         around = f", in {' > '.join(map(show, entry.path[:-1]))}" if entry.path[1:] else ""
         kernel = f", kernel {show(entry.kernel)}" if entry.kernel else ""
         told = f"{other} in {there}" if other else f"not run in {there}"
-        yield f"failed in {here} only: {show(entry.name)} ({told}){around}{kernel}"
-    for compiled in comparison.kernels:
+        broken = entry.new if in_new else entry.base
+        error = f": {visible(broken.error)}" if broken and broken.error else ""
+        told_of.add((here, entry.kernel))
+        yield f"failed in {here} only: {show(entry.name)} ({told}){around}{kernel}{error}"
+    for compiled in report.comparison.kernels:
         bad = [s in ERROR_STATUSES for s in (compiled.base_status, compiled.new_status)]
-        if bad[0] != bad[1]:
-            here, there = ("new", "base") if bad[1] else ("base", "new")
+        here, there = ("new", "base") if bad[1] else ("base", "new")
+        if bad[0] != bad[1] and (here, compiled.name) not in told_of:
             other = compiled.base_status if bad[1] else compiled.new_status
             told = f"{visible(other)} in {there}" if other else f"not compiled in {there}"
             yield f"kernel failed in {here} only: {show(compiled.name)} ({told})"
@@ -138,8 +141,7 @@ def divergence(report: CompareReport, show: Show) -> list[str]:
     if found is None:
         return []
     where = " > ".join(map(show, found.path))
-    words = {"ir": "the IR differs after", "passes": "at", "failure": "failure in"}[found.kind]
-    lines = [f"{words} {where}: {visible(found.detail)}" if where else visible(found.detail)]
+    lines = [f"{where}: {visible(found.detail)}" if where else visible(found.detail)]
     if found.caution:
         lines.append(visible(found.caution))
     return lines
