@@ -100,6 +100,16 @@ def test_a_phase_is_no_level():
     assert [p.phase for p in found.passes] == ["x", "z", "z"]
 
 
+def test_candidates_of_a_tuner_are_told_apart_by_their_phase():
+    def tuned(*tiles: int) -> Trace:
+        return trace(
+            a_pass("Tune", 10, *(a_context(a_pass("Lower", phase=f"tile {t}")) for t in tiles))
+        )
+
+    (gone,) = [p for p in compared(tuned(8, 16, 32), tuned(8, 32)).passes if p.new is None]
+    assert gone.phase == "tile 16"
+
+
 def test_behind_a_failure_passes_are_not_reached():
     whole = trace(a_context(a_pass("A"), a_pass("B", 10, a_pass("x"), a_pass("y")), a_pass("C")))
     broken = trace(
