@@ -22,6 +22,8 @@ from tests.integration.timeline import tree
 from tilelang_trace.recording.death import crash_stack
 from tilelang_trace.trace.model import Trace
 
+pytestmark = pytest.mark.crashes
+
 Python = Callable[..., subprocess.CompletedProcess[str]]
 Die = Callable[[str, str], tuple[Trace, subprocess.CompletedProcess[str]]]
 

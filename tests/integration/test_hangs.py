@@ -21,6 +21,8 @@ from tests.terminal import Terminal
 from tilelang_trace.recording import processes
 from tilelang_trace.trace.model import Trace
 
+pytestmark = pytest.mark.crashes
+
 HANGS = {
     # C code that never comes back to the interpreter: no Python handler of a signal runs.
     "in C": "collections.deque(itertools.repeat(0), maxlen=0)",

@@ -23,6 +23,8 @@ import pytest
 import tilelang_trace
 from tilelang_trace.recording.finish import read_journals
 
+pytestmark = pytest.mark.crashes
+
 Make = Callable[..., Any]
 Python = Callable[..., subprocess.CompletedProcess[str]]
 OUT = "out.pftrace"
