@@ -282,7 +282,7 @@ def in_threes(last: str) -> Forest:
 
 LARGE: dict[str, Callable[[], tuple[Forest, Forest, int]]] = {
     "equal": lambda: (flat(["S"] * MANY), flat(["S"] * (MANY - 1)), MANY - 1),
-    "shuffled": lambda: (flat(different(MANY)), flat(shuffled(different(MANY))), MANY),
+    "shuffled": lambda: (flat(different(FEWER)), flat(shuffled(different(FEWER))), FEWER),
     "2000 repeated": lambda: (flat(cycle(MANY)), flat(inserted(cycle(MANY), 2000)), MANY),
     "half": lambda: (flat(["S"] * FEWER), flat(["S"] * (FEWER // 2)), FEWER // 2),
     "reversed": lambda: (flat(different(FEWER)), flat(different(FEWER)[::-1]), FEWER),

@@ -160,7 +160,10 @@ class _Aligner:
             )
         level.matched += len(pairs)
         for i, j in pairs:
-            self._pair(base[i][0], new[j][0], "matched")
+            b, n = base[i][0], new[j][0]
+            # A branch that is the same on both sides was matched with all that is in it.
+            if self._new_of[b] < 0 and self._base_of[n] < 0:
+                self._pair(b, n, "matched")
         last_i = last_j = 0
         for i, j in [*pairs, (len(base), len(new))]:
             left = _Gap([b for b, _ in base[last_i:i]], [n for n, _ in new[last_j:j]])

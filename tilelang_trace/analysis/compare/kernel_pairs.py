@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter
 
 from tilelang_trace.analysis.compare.prepared import Prepared
 from tilelang_trace.analysis.compare.sequence import Likeness, align_sequences
@@ -48,15 +48,15 @@ def _by_name(side: Prepared) -> dict[int, list[int]]:
 def _by_label(
     base: Prepared, new: Prepared, olds: list[int], news: list[int]
 ) -> list[tuple[int, int]]:
-    places: dict[str, deque[int]] = {}
-    for n in news:
-        places.setdefault(new.forest.labels[n], deque()).append(n)
-    pairs = []
-    for b in olds:
-        label = base.forest.labels[b]
-        if label and places.get(label):
-            pairs.append((b, places[label].popleft()))
-    return pairs
+    """Those whose label is there once on each side."""
+    at_base, at_new = _once(base, olds), _once(new, news)
+    return [(b, at_new[label]) for label, b in at_base.items() if label in at_new]
+
+
+def _once(side: Prepared, kernels: list[int]) -> dict[str, int]:
+    labels = side.forest.labels
+    count = Counter(labels[kernel] for kernel in kernels)
+    return {label: kernel for kernel in kernels if count[label := labels[kernel]] == 1 and label}
 
 
 def _unlike(

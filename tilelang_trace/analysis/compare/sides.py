@@ -49,8 +49,8 @@ def run_of(trace: Trace) -> Run:
     rows = np.flatnonzero(nodes)
     node_of = np.full(len(slices) + 1, -1, np.int64)
     node_of[rows] = np.arange(len(rows))
-    above = nearest_above(slices.parent, is_pass)
-    self_ns = np.where(is_pass, duration - time_below(above, duration, is_pass), 0)
+    pass_above = nearest_above(slices.parent, is_pass)
+    self_ns = np.where(is_pass, duration - time_below(pass_above, duration, is_pass), 0)
 
     places = Places(trace)
     names_of_kernels = kernels(trace)
@@ -69,13 +69,19 @@ def run_of(trace: Trace) -> Run:
         names.append(name)
         kinds.append(kind)
         labels.append(label)
+    parents = node_of[nearest_above(slices.parent, nodes)[rows]].tolist()
+    for node in range(1, len(rows)):
+        # Contexts, as a tuner enters them, are told apart by the phase of their passes.
+        above = parents[node]
+        if kinds[node] == "pass" and above == node - 1 and kinds[above] != "pass":
+            labels[above] = labels[above] or labels[node]
     begin = slices.begin[counted].min() if counted.any() else 0
-    between = between_by_kind(trace, counted & ~is_pass & (above < 0))
+    between = between_by_kind(trace, counted & ~is_pass & (pass_above < 0))
     return Run(
         trace=trace,
         forest=Forest(
             names,
-            node_of[nearest_above(slices.parent, nodes)[rows]].tolist(),
+            parents,
             kinds,
             labels,
             duration[rows].tolist(),
