@@ -247,6 +247,10 @@ def test_counters_have_the_name_of_their_side_and_stand_with_a_thread() -> None:
         ("new: IR lines", "", 2, None),
         ("new: IR lines", "", 3, None),
     ]
+    of_track: dict[int, list[float]] = {}
+    for track, _, value in said(trace)["counters"]:
+        of_track.setdefault(track, []).append(float(value))
+    assert of_track == {0: [1.5, 0], 1: [2e9, 7], 2: [-1], 3: [1, 3], 4: [20, 40]}
 
 
 def test_metadata_of_both_sides_is_kept() -> None:

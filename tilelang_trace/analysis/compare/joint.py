@@ -114,8 +114,8 @@ class JointTrace:
         return np.arange(first, first + len(begin), dtype=np.int32)
 
     def add_flows(self, rows: Ids) -> None:
-        """Add arrows, pairs of rows. Perfetto loses those that lead back in time and, between slices
-        that begin at one time, v52 those that lead back in the file.
+        """Add arrows, pairs of rows. Perfetto loses those that lead back in time; v52 also those
+        that lead back in the file, between slices that begin at one time.
         """
         self._flows.append(rows)
 
