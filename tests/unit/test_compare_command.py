@@ -15,6 +15,8 @@ from tests.traces import one_lane
 from tilelang_trace import UserError
 from tilelang_trace.commands import main
 from tilelang_trace.comparing import NothingToCompare
+from tilelang_trace.recording.folder import JournalFolder
+from tilelang_trace.recording.journal import Journal
 
 MS = 1_000_000
 
@@ -191,6 +193,30 @@ def test_a_folder_without_a_trace_is_a_mistake(base: str, capsys: Capture) -> No
     assert main(["compare", base, "empty"]) == 2
     said = capsys.readouterr().err
     assert said == "tilelang-trace: empty: no trace in this folder\n"
+
+
+@pytest.mark.parametrize("name", ["x.pftrace.journal", "renamed"])
+def test_a_folder_of_journals_is_one_trace(base: str, name: str, capsys: Capture) -> None:
+    """These have no pass, as the message says; what is in them is for other tests."""
+    Path("runs").mkdir()
+    journals = JournalFolder(Path("runs/x.pftrace"))
+    Journal(journals.path).close()
+    journals.release()
+    journals.path.rename(Path("runs", name))
+    assert main(["compare", base, f"runs/{name}"]) == 3
+    assert f"no pass ran in runs/{name} (new)" in capsys.readouterr().err
+
+
+def test_in_a_folder_journals_count_if_their_trace_is_not_there(base: str, capsys: Capture) -> None:
+    Path("runs").mkdir()
+    for name in ("done", "unfinished"):
+        journals = JournalFolder(Path(f"runs/{name}.pftrace"))
+        Journal(journals.path).close()
+        journals.release()
+    log("runs/done.pftrace", ("lower", 110, 0))
+    assert main(["compare", base, "runs"]) == 3
+    said = capsys.readouterr().err
+    assert "no pass ran in runs/unfinished.pftrace.journal (new)" in said and "done" not in said
 
 
 def test_options_may_stand_anywhere(base: str, new: str, capsys: Capture) -> None:
