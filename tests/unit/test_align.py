@@ -81,6 +81,12 @@ def test_branches_of_one_name_are_told_apart_by_what_is_in_them():
     assert pairs(base, new) == [(3, 0), (4, 1), (5, 2), (6, 3), (7, 4)]
 
 
+def test_of_branches_that_are_nearly_the_same_the_one_that_is():
+    passes = [f"p{i}" for i in range(30)]
+    base = forest(("seq", "other", *passes), ("seq", *passes), ("seq", *passes, "other"))
+    assert pairs(base, forest(("seq", *passes)))[0] == (32, 0)
+
+
 def test_passes_of_one_name_are_told_apart_by_their_phase():
     base = forest("Simplify#lower", "Simplify#build")
     assert pairs(base, forest("Simplify#build")) == [(1, 0)]

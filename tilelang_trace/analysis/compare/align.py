@@ -151,22 +151,20 @@ class _Aligner:
         if between and len(base) == len(gap.base) and len(new) == len(gap.new):
             level.gaps.append(gap)
             return
-        base = [(b, depth) for b, depth in base if self._new_of[b] < 0]
-        new = [(n, depth) for n, depth in new if self._base_of[n] < 0]
-        pairs = _obvious([self._base.name[b] for b, _ in base], [self._new.name[n] for n, _ in new])
+        base = [b for b in base if self._new_of[b] < 0]
+        new = [n for n in new if self._base_of[n] < 0]
+        pairs = _obvious([self._base.name[b] for b in base], [self._new.name[n] for n in new])
         if pairs is None:
-            pairs = align_sequences(
-                self._base.items(*zip(*base)), self._new.items(*zip(*new)), self._likeness
-            )
+            pairs = align_sequences(self._base.items(base), self._new.items(new), self._likeness)
         level.matched += len(pairs)
         for i, j in pairs:
-            b, n = base[i][0], new[j][0]
+            b, n = base[i], new[j]
             # A branch that is the same on both sides was matched with all that is in it.
             if self._new_of[b] < 0 and self._base_of[n] < 0:
                 self._pair(b, n, "matched")
         last_i = last_j = 0
         for i, j in [*pairs, (len(base), len(new))]:
-            left = _Gap([b for b, _ in base[last_i:i]], [n for n, _ in new[last_j:j]])
+            left = _Gap(base[last_i:i], new[last_j:j])
             last_i, last_j = i + 1, j + 1
             if between:
                 if left.base or left.new:
@@ -305,17 +303,17 @@ class _Aligner:
 
 def _look_through(
     own: Prepared, nodes: list[int], other: Prepared, its_nodes: list[int]
-) -> list[tuple[int, int]]:
-    """The nodes of one side and their depth in wrappers: behind a node of a name that the other
-    side has not, what is in it, if that is mostly what the other side has more of.
+) -> list[int]:
+    """The nodes of one side and, behind a node of a name that the other side has not, what is in
+    it, if that is mostly what the other side has more of.
     """
     its_names = [other.name[node] for node in its_nodes]
     if all(not own.children[node] for node in nodes):
-        return [(node, 0) for node in nodes]
+        return nodes
     wanted = set(Counter(its_names) - Counter(own.name[node] for node in nodes))
     known = set(its_names)
 
-    def opened(node: int, depth: int) -> list[tuple[int, int]]:
+    def opened(node: int, depth: int) -> list[int]:
         children = own.children[node]
         if not children or not wanted or own.name[node] in known or depth > _WRAPPERS:
             return []
@@ -323,10 +321,10 @@ def _look_through(
         for child in children:
             inside = opened(child, depth + 1)
             useful += bool(inside) or own.name[child] in wanted
-            found += [(child, depth), *inside]
+            found += [child, *inside]
         return found if 2 * useful >= len(children) else []
 
-    return [entry for node in nodes for entry in [(node, 0), *opened(node, 1)]]
+    return [found for node in nodes for found in [node, *opened(node, 1)]]
 
 
 def _obvious(base: list[int], new: list[int]) -> Pairs | None:
@@ -348,7 +346,7 @@ def _by_core(side: Prepared, nodes: list[int], numbers: dict[str, int]) -> Items
         for node in nodes
     ]
     same = np.zeros(len(nodes), np.int32)
-    return Items(np.array(names, np.int32), same, same, same, same.astype(np.float64))
+    return Items(np.array(names, np.int32), same, same, same.astype(np.float64))
 
 
 def _nothing(of_base: int, of_new: int) -> float:
