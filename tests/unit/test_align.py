@@ -181,6 +181,8 @@ def test_a_kernel_under_another_name_is_known_by_its_passes():
 def test_passes_don_t_move_from_kernel_to_kernel():
     base = forest(("kernel a", "A", "X"), ("kernel b", "B"))
     assert told(base, forest(("kernel a", "A"), ("kernel b", "B", "X"))) == ["- X", "+ X"]
+    gone = forest(("kernel a", "A", "X"), "B")
+    assert told(base, gone) == ["- kernel b", "- B", "+ B"]
 
 
 def test_a_file_that_knows_no_kernels():

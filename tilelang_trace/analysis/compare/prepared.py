@@ -38,7 +38,8 @@ class Prepared:
 
     def __init__(self, forest: Forest, tables: Tables, by_time: bool, apart: bool) -> None:
         self.forest = forest
-        self.kernel = forest.outermost_kernels()
+        self.kernel = forest.outermost_kernels() if apart else [-1] * len(forest)
+        """The outermost kernel that each node is or lies in, -1 if there is none."""
         self.kernels: list[int] = []
         """The outermost kernels, by begin."""
         self.children: Sequence[Sequence[int]] = forest.children

@@ -74,6 +74,16 @@ def align_sequences(base: Items, new: Items, likeness: Likeness) -> Pairs:
     return _align(base, new, likeness, 0)
 
 
+def in_one_order(base: list[int], new: list[int]) -> Pairs | None:
+    """The pairs of equal names, if none of them occurs twice and their order is the same."""
+    common = set(base) & set(new)
+    at_base = [i for i, name in enumerate(base) if name in common]
+    at_new = [j for j, name in enumerate(new) if name in common]
+    if len(at_base) != len(common) or [base[i] for i in at_base] != [new[j] for j in at_new]:
+        return None
+    return list(zip(at_base, at_new))
+
+
 def _align(base: Items, new: Items, likeness: Likeness, round_: int) -> Pairs:
     of_base = np.flatnonzero(np.isin(base.name, new.name))
     of_new = np.flatnonzero(np.isin(new.name, base.name))
