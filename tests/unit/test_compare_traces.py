@@ -245,7 +245,8 @@ def a_random_compile(chance: random.Random) -> Trace:
     return trace(*some(0), a_pass("Last"))
 
 
-@pytest.mark.parametrize("seed", range(80))
+# 5260: a wrapper that is looked through twice.
+@pytest.mark.parametrize("seed", [*range(80), 5260])
 def test_the_deltas_add_up(seed: int):
     chance = random.Random(seed)
     sides = [[a_random_compile(chance) for _ in range(chance.randrange(1, 5))] for _ in range(2)]

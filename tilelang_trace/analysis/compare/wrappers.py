@@ -20,12 +20,14 @@ def look_through(
     if all(not own.children[node] for node in nodes):
         return nodes
     wanted = set(Counter(its_names) - Counter(own.name[node] for node in nodes))
-    known = set(its_names)
+    known, there = set(its_names), set(nodes)
 
     def opened(node: int, depth: int) -> list[int]:
         children = own.children[node]
         if not children or not wanted or own.name[node] in known or depth > _DEEPEST:
             return []
+        if not there.isdisjoint(children):
+            return []  # it was looked through before
         found, useful = [], 0
         for child in children:
             inside = opened(child, depth + 1)
