@@ -97,8 +97,12 @@ class _Aligner:
         return Alignment(self._new_of, self._base_of, self._how)
 
     def _pair(self, b: int, n: int, how: How) -> None:
-        """Match two nodes, and all that is in them if that is the same."""
+        """Match two nodes, and all that is in them if that is the same; unless one of them was
+        matched so, with what is around it.
+        """
         base, new = self._base, self._new
+        if self._new_of[b] >= 0 or self._base_of[n] >= 0:
+            return
         if how != "matched":
             self._how[b] = how
         self._new_of[b], self._base_of[n] = n, b
@@ -156,10 +160,7 @@ class _Aligner:
             pairs = align_sequences(self._base.items(base), self._new.items(new), self._likeness)
         level.matched += len(pairs)
         for i, j in pairs:
-            b, n = base[i], new[j]
-            # A branch that is the same on both sides was matched with all that is in it.
-            if self._new_of[b] < 0 and self._base_of[n] < 0:
-                self._pair(b, n, "matched")
+            self._pair(base[i], new[j], "matched")
         last_i = last_j = 0
         for i, j in [*pairs, (len(base), len(new))]:
             left = _Gap(base[last_i:i], new[last_j:j])
