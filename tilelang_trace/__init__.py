@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tilelang_trace.analysis.summary import summarize
+    from tilelang_trace.comparing import compare
     from tilelang_trace.errors import UserError
     from tilelang_trace.formats.files import read, write
     from tilelang_trace.recording.instrument import TraceInstrument
@@ -31,6 +32,7 @@ __all__ = [
     "TraceInstrument",
     "UserError",
     "__version__",
+    "compare",
     "disable",
     "enable",
     "read",
@@ -43,6 +45,7 @@ _HOME = {
     "Trace": "trace.model",
     "TraceInstrument": "recording.instrument",
     "UserError": "errors",
+    "compare": "comparing",
     "disable": "recording.switch",
     "enable": "recording.switch",
     "load_ipython_extension": "integrations.notebook",

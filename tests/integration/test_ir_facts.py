@@ -447,6 +447,7 @@ class TestDeterministic:
         journals = JournalFolder(output)
         done, code = launcher.run([script], "x", journals, deterministic=deterministic)
         assert code == 0
+        assert done.trace.metadata["recording"].get("deterministic", False) is deterministic
         found = [ir["hash"] for _, ir in facts(done.trace)]
         assert len(found) > 50
         return found

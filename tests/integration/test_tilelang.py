@@ -91,12 +91,17 @@ def no_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TILELANG_DISABLE_CACHE", "1")
 
 
-def run_script(folder: Path, source: str, **environment: str) -> Recorded:
-    """A script of its own process, under `tilelang-trace run`."""
+def run_script(
+    folder: Path, source: str, *options: str, output: str = "out.pftrace", **environment: str
+) -> Recorded:
+    """A script of its own process, under `tilelang-trace run`; what it wrote into `output`."""
     (folder / "script.py").write_text(source, encoding="utf-8")
     root = str(KERNELS.parents[2])
     done = subprocess.run(
-        [sys.executable, "-m", "tilelang_trace", "run", "-o", "out.pftrace", "script.py"],
+        [
+            *(sys.executable, "-m", "tilelang_trace", "run"),
+            *("-o", "out.pftrace", *options, "script.py"),
+        ],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": root, **environment},
         capture_output=True,
@@ -106,7 +111,7 @@ def run_script(folder: Path, source: str, **environment: str) -> Recorded:
     )
     assert done.returncode == 0, done.stderr
     assert "a slice is missing" not in done.stderr
-    return Recorded(folder / "out.pftrace")
+    return Recorded(folder / output)
 
 
 def line_of(text: str) -> int:
@@ -233,6 +238,15 @@ class TestCache:
         assert "load from cache" not in [row.name for row in second.below(from_memory)]
         assert not second.of("pass")
         assert not second.of("tool")
+
+    @needs_gxx
+    def test_repeated_runs_find_nothing_in_the_cache(self, tmp_path: Path) -> None:
+        cache = {"TILELANG_DISABLE_CACHE": "0", "TILELANG_CACHE_DIR": str(tmp_path / "cache")}
+        run_script(tmp_path, self.SCRIPT, **cache)
+        again = run_script(tmp_path, self.SCRIPT, "--repeat", "1", output="out.1.pftrace", **cache)
+        assert len(again.of("compile")) == 2
+        assert not any("cache" in row.arguments for row in again.of("compile"))
+        assert again.of("pass")
 
 
 class TestFailures:

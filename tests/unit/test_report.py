@@ -382,7 +382,7 @@ def test_names_keep_to_their_cell_in_markdown(report: Any) -> None:
         "``a`b``",
         "`` ` ``",
         r"`a\nb`",
-        r"a\\\|b",
+        "<code>a&#92;&#124;b</code>",
         "`<b>@user</b>`",
         r"```a``b\|c```",
     }

@@ -1,8 +1,8 @@
 """The command line: one file a subcommand. Arguments in, messages out, no logic.
 
 A command is a module with `NAME`, `HELP`, `add_arguments(parser)` and `run(options) -> exit code`,
-listed in `COMMANDS`. What a person got wrong is a UserError and ends here: one line on stderr, exit
-code 2.
+listed in `COMMANDS`; it may have `ALIASES`. What a person got wrong is a UserError and ends here:
+one line on stderr, exit code 2.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import NoReturn, Protocol, cast
 from tilelang_trace.errors import UserError
 from tilelang_trace.version import __version__
 
-COMMANDS = ("run", "snapshot", "report", "convert")
+COMMANDS = ("run", "snapshot", "report", "compare", "convert")
 
 
 class Command(Protocol):
@@ -50,7 +50,12 @@ def _parser() -> argparse.ArgumentParser:
     subparsers = parser.add_subparsers(metavar="COMMAND", required=True)
     for name in COMMANDS:
         command = cast(Command, import_module(f"{__name__}.{name}"))
-        subparser = subparsers.add_parser(command.NAME, help=command.HELP, description=command.HELP)
+        subparser = subparsers.add_parser(
+            command.NAME,
+            aliases=getattr(command, "ALIASES", ()),
+            help=command.HELP,
+            description=command.HELP,
+        )
         command.add_arguments(subparser)
         subparser.set_defaults(run=command.run)
     return parser

@@ -34,6 +34,14 @@ def count(text: str) -> int:
     return int(text)
 
 
+def times(text: str) -> int:
+    """How often to do something, at least once."""
+    number = count(text)
+    if not number:
+        raise argparse.ArgumentTypeError("0 times is never")
+    return number
+
+
 def milliseconds(text: str) -> float:
     """A time in ms."""
     try:
@@ -59,3 +67,14 @@ def seconds(text: str) -> float:
 def nanoseconds(text: str) -> int:
     """A time in ms, as nanoseconds."""
     return round(milliseconds(text) * 1e6)
+
+
+def percentage(text: str) -> float:
+    """A percentage, `10%` or `10`, as a part."""
+    try:
+        value = float(text.removesuffix("%"))
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < 1e6:
+        raise argparse.ArgumentTypeError(f"{text!r} is no percentage, such as 10%")
+    return value / 100

@@ -30,8 +30,8 @@ def run(options: argparse.Namespace) -> int:
     """Read, choose, write, and say what was mended on the way."""
     from tilelang_trace.analysis.selection.choose import kernel_names, no_match, select
     from tilelang_trace.analysis.selection.selection import Split, selection
-    from tilelang_trace.commands.opening import open_trace
     from tilelang_trace.formats import files, naming
+    from tilelang_trace.opening import open_trace
 
     naming.check_pattern(options.output, ["kernel"])
     split: Split | None = "kernel" if naming.has_kernel(options.output) else options.split

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import shutil
 import sys
 from importlib import import_module
-from types import ModuleType
-from typing import Any
 
 from tilelang_trace.commands.arguments import count, nanoseconds
+from tilelang_trace.commands.printing import print_report
 from tilelang_trace.errors import UserError
 from tilelang_trace.reports.choice import SORTS, Choice
 from tilelang_trace.reports.text import plural
@@ -57,29 +55,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the report. Raises UserError if the file is no trace."""
-    from tilelang_trace.commands.opening import open_trace
+    from tilelang_trace.opening import open_compile
 
     choice = Choice(options.sort, options.top, options.min_ns)
     if options.by == "pass" and choice.sort == "start":
         raise UserError("report: --sort start is for --by kernel: a pass runs more than once")
-    trace = open_trace(options.file)
-    # Imported when asked for: rich alone takes as long as reading a small trace.
-    folder = "reports.kernels" if options.by == "kernel" else "reports"
-    home = f"tilelang_trace.{folder}"
-    report = import_module(f"{home}.report").make_report(trace, options.file, choice)
-    text = _render(import_module(f"{home}.as_{options.format}"), report)
-    # A terminal or pipe that can't show a character (Windows, the C locale) gets its escape.
-    encoding = sys.stdout.encoding or "utf-8"
-    sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
+    trace = open_compile(options.file)
+    outputs = f"tilelang_trace.{'reports.kernels' if options.by == 'kernel' else 'reports'}"
+    report = import_module(f"{outputs}.report").make_report(trace, options.file, choice)
+    print_report(outputs, options.format, report)
     noun, left_out = ("pass", "passes") if options.by == "pass" else ("compile", "compiles")
     if options.format == "csv" and (number := getattr(report.left_out, left_out)):
         print(f"{plural(number, noun)} left out", file=sys.stderr)
     return 0
-
-
-def _render(output: ModuleType, report: Any) -> str:
-    if output.__name__.endswith(".as_table"):
-        terminal = sys.stdout.isatty()
-        width = shutil.get_terminal_size().columns if terminal else None
-        return str(output.render(report, width=width, color=terminal))
-    return str(output.render(report))

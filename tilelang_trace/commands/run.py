@@ -7,14 +7,16 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tilelang_trace.commands.arguments import add_selection, seconds
+from tilelang_trace.commands.arguments import add_selection, seconds, times
 from tilelang_trace.errors import UserError
 from tilelang_trace.recording.options import IR, Keep
 
 if TYPE_CHECKING:
+    from tilelang_trace.recording.finish import Finished
     from tilelang_trace.trace.model import Trace
 
 NAME = "run"
@@ -63,6 +65,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "5 s later; the trace says in which pass it was, and the exit code is 124",
     )
     parser.add_argument(
+        "--repeat",
+        type=times,
+        metavar="N",
+        help="run it N times, one after the other, with TileLang's cache off, and write OUT.1 to "
+        "OUT.N (mlp.1.pftrace): compare needs repeats to tell changes from noise; stops at a run "
+        "that fails",
+    )
+    parser.add_argument(
         "--progress",
         action="store_true",
         help="show in the last line of the terminal how far it is: the time, the passes done, and "
@@ -81,7 +91,7 @@ def run(options: argparse.Namespace) -> int:
     from tilelang_trace.analysis.selection.selection import Split, selection
     from tilelang_trace.formats import naming
     from tilelang_trace.recording.folder import JournalFolder
-    from tilelang_trace.recording.launch import launcher, outcome
+    from tilelang_trace.recording.launch import launcher, outcome, repeat
 
     command = options.command[1:] if options.command[:1] == ["--"] else options.command
     if not command:
@@ -92,26 +102,34 @@ def run(options: argparse.Namespace) -> int:
     output = naming.at_start(options.output or f"{stem}.pftrace", stem)
     split: Split | None = "kernel" if naming.has_kernel(output) else options.split
     keep = Keep(selection(options.only, options.min_ms, split), options.keep_on_failure)
-    try:
-        journals = JournalFolder(output)
-    except OSError as error:
-        raise UserError(f"{output}: can't be written: {error.strerror}") from None
-
-    name = command[0] if options.is_module else Path(command[0]).name
-    done, code = launcher.run(
+    start = partial(
+        launcher.run,
         ["-m", *command] if options.is_module else command,
-        name,
-        journals,
-        keep,
+        command[0] if options.is_module else Path(command[0]).name,
+        keep=keep,
         ir=options.ir,
         deterministic=options.deterministic,
         timeout=options.timeout,
         progress=options.progress,
     )
-    if done is not None:
-        _print_pass_profile(done.trace)
-        for line in outcome.told(done, keep, relative=not output.is_absolute()):
-            print(f"tilelang-trace: {line}", file=sys.stderr)
+    runs: list[tuple[Finished | None, int]] = []
+    try:
+        if options.repeat is None:
+            runs.append(start(journals=JournalFolder(output)))
+        else:
+            runs += repeat.run(start, output, options.repeat)
+    except OSError as error:
+        raise UserError(f"{output}: can't be written: {error.strerror}") from None
+    for done, _ in runs:
+        if done is not None:
+            _print_pass_profile(done.trace)
+    (done, code), relative = runs[-1], not output.is_absolute()
+    if options.repeat is not None:
+        lines = repeat.told(runs, output, options.repeat, keep)
+    else:
+        lines = outcome.told(done, keep, relative=relative) if done is not None else iter(())
+    for line in lines:
+        print(f"tilelang-trace: {line}", file=sys.stderr)
     return code
 
 

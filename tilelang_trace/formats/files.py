@@ -71,13 +71,19 @@ def format_for(path: str | os.PathLike[str]) -> tuple[Format, bool]:
 
 def read(path: str | os.PathLike[str]) -> Trace:
     """The Trace in a file, whatever its name. Raises UserError if it is no trace."""
+    data = content(path)
     try:
-        data = Path(path).read_bytes()
+        return sniff(data).read(data).build()
+    except UserError as error:
+        raise UserError(f"{os.fspath(path)}: {error}") from None
+
+
+def content(path: str | os.PathLike[str]) -> bytes:
+    """The bytes of a file, unpacked if it is compressed. Raises UserError."""
+    try:
+        return _decompressed(Path(path).read_bytes())
     except OSError as error:
         raise UserError(f"{os.fspath(path)}: can't be read: {error.strerror}") from None
-    try:
-        data = _decompressed(data)
-        return sniff(data).read(data).build()
     except UserError as error:
         raise UserError(f"{os.fspath(path)}: {error}") from None
 

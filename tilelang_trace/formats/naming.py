@@ -80,6 +80,12 @@ def for_kernels(output: Path, kernels: Sequence[str | None]) -> list[Path]:
     return paths
 
 
+def numbered(output: Path, number: int) -> Path:
+    """`mlp.pftrace` -> `mlp.1.pftrace`: the ending stays, it says the format."""
+    ending = ending_of(output)
+    return output.with_name(f"{output.name.removesuffix(ending)}.{number}{ending}")
+
+
 def ending_of(output: Path) -> str:
     """The part of a file's name that says the format: `.pftrace`, `.json.gz`."""
     known, compressed = format_for(output)

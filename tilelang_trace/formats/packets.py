@@ -42,7 +42,7 @@ from tilelang_trace.formats.wire import (
     field_varint,
     varint,
 )
-from tilelang_trace.trace.arguments import FAILED, INCOMPLETE
+from tilelang_trace.trace.arguments import DIFFERENCE, FAILED, INCOMPLETE
 from tilelang_trace.trace.json_values import storable
 
 if TYPE_CHECKING:
@@ -55,6 +55,17 @@ COLOURS = {FAILED: "failed 942", INCOMPLETE: "error 373"}
 """Texts whose hash Perfetto shows as two reds; decoration only, the category and the argument
 count.
 """
+
+DIFFERENCE_COLOURS = {
+    f"{DIFFERENCE},{what}": colour
+    for what, colour in {
+        **COLOURS,
+        "slower": "slower 116",  # orange
+        "faster": "faster 226",  # green
+        **dict.fromkeys(("added", "removed", "renamed", "moved", "not_reached"), "changed 523"),
+    }.items()
+}
+"""The same by the category of a difference; the last ones are blue."""
 
 INTERNED_ARGUMENTS = frozenset({"phase", "status"})
 """String arguments with few different values, written as interned ids."""

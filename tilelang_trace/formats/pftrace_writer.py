@@ -13,6 +13,7 @@ from tilelang_trace.formats.packets import (
     CLOCK_MONOTONIC,
     CLOCK_REALTIME,
     COLOURS,
+    DIFFERENCE_COLOURS,
     PacketSequence,
     clock_packet,
     joined,
@@ -87,6 +88,14 @@ def _packets(trace: Trace) -> Iterator[bytes]:
                 {},
                 ended_flows=[flows.of_failure[failure.row]],
             )
+
+
+def boot_time_of(trace: Trace, time: int) -> int | None:
+    """What the boot clock showed at a time of the Trace, by the file's ClockSnapshot; None if the
+    file has none.
+    """
+    clocks = _clocks(trace) if envelope.earliest(trace) >= 0 else {}
+    return time + clocks[CLOCK_BOOTTIME] - clocks[CLOCK_MONOTONIC] if clocks else None
 
 
 def _clocks(trace: Trace) -> dict[int, int]:
@@ -214,12 +223,13 @@ def _slices(
             status = arguments.get("status")
             written = failures.written_category(strings[category], status)
             flagged = written != strings[category]
+            colour = COLOURS[status] if flagged else DIFFERENCE_COLOURS.get(written, "")
             yield sequences[lane].begin(
                 begin,
                 strings[name],
                 written,
                 arguments,
-                colour=COLOURS.get(status, "") if flagged else "",
+                colour=colour,
                 flows=flows.starting.get(row, ()),
                 ended_flows=flows.ending.get(row, ()),
             )

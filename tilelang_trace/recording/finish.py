@@ -62,14 +62,16 @@ def finish(
     """Write what is to be kept of a folder of journals; `raised` says that the block that was
     recorded ended by an exception. Raises UserError.
 
-    `about` is added to the metadata. Without `if_empty` nothing is written if no pass ran.
+    `about` is added to the metadata, and what it says of `recording` to that. Without `if_empty`
+    nothing is written if no pass ran.
 
     The name of the output may still have the fields `{pid}` and `{kernel}`.
     """
     keep = keep or Keep()
     trace = read_journals(journals, end)
     if about:
-        trace = replace(trace, metadata={**trace.metadata, **about})
+        recording = {**trace.metadata["recording"], **about.get("recording", {})}
+        trace = replace(trace, metadata={**trace.metadata, **about, "recording": recording})
     if not if_empty and not _compiled_something(trace):
         return Finished(trace, (), None)
     selected = select(trace, keep.selection)

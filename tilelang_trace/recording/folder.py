@@ -123,12 +123,12 @@ def _is_written(path: Path) -> bool:
 
 
 def _next_name(output: Path) -> Path:
-    """`mlp.pftrace` -> `mlp.1.pftrace` -> `mlp.2.pftrace`: the ending stays, it says the format."""
+    """`mlp.pftrace` -> `mlp.1.pftrace` -> `mlp.2.pftrace`."""
     ending = naming.ending_of(output)
     stem, _, number = output.name.removesuffix(ending).rpartition(".")
     if stem and number.isdecimal():
-        return output.with_name(f"{stem}.{int(number) + 1}{ending}")
-    return output.with_name(f"{output.name.removesuffix(ending)}.1{ending}")
+        return naming.numbered(output.with_name(stem + ending), int(number) + 1)
+    return naming.numbered(output, 1)
 
 
 def _put_aside(path: Path) -> None:

@@ -24,6 +24,9 @@ TOOL = "tool"
 KINDS = (COMPILE, CONTEXT, PHASE, PASS, CODEGEN, STEP, TOOL)
 """The kinds of slice, outermost first; a slice's kind is the first of its categories."""
 
+DIFFERENCE = "difference"
+"""First category of what a comparison shows between its sides: no work of a compile, so no kind."""
+
 CONTEXT_NAME = "PassContext"
 """Name of every context slice."""
 
@@ -163,6 +166,22 @@ CONTRACT: tuple[Argument, ...] = (
         "`changed`, `hash`, `size_before`, `size_after` (lines), `before`, `after` (text)",
     ),
     Argument("hidden", "object", KINDS, 1, "passes that were left out of it: `count`, `ns`"),
+    Argument(
+        "compare",
+        "object",
+        (PASS, CODEGEN, STEP, TOOL),
+        1,
+        "in a comparison, also on differences: `change`, `verdict`, `base_ns`, `new_ns`, "
+        "`delta_ns`, `self_delta_ns`, `base_status`, `new_status`, `base_name` if it was renamed",
+    ),
+    Argument(
+        "recorded",
+        "object",
+        KINDS,
+        1,
+        "in a comparison that aligns passes: when it really began, since the compile's start, and "
+        "how long it took: `begin_ns`, `ns`",
+    ),
 )
 
 RANK = {argument.name: rank for rank, argument in enumerate(CONTRACT)}

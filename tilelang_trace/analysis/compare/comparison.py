@@ -12,6 +12,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal, TypeAlias
 
+COMPARISON = "comparison"
+"""Metadata of a Trace that holds both sides of a comparison and their differences."""
+
 Ns: TypeAlias = "int | Fraction"
 """Nanoseconds: of one run, or the exact mean of several."""
 
@@ -37,6 +40,13 @@ class OneSide:
     inclusive_runs: tuple[int, ...]
     """Inclusive time in each run, 0 where it is missing."""
     self_runs: tuple[int, ...]
+    error: str = ""
+    """First line of the error in the run that `status` is of, if it failed there."""
+
+    @property
+    def first_row(self) -> int | None:
+        """Its row in the first run."""
+        return self.rows[0]
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,8 @@ from tilelang_trace.analysis.compare.forest import Forest, Kind, Merged, merge
 from tilelang_trace.analysis.compiles import compiles, kernels, plain_name
 from tilelang_trace.analysis.runs import Places
 from tilelang_trace.analysis.summary import between_by_kind, on_threads
-from tilelang_trace.trace.arguments import COMPILE, CONTEXT, PASS
+from tilelang_trace.trace.arguments import COMPILE, CONTEXT, FAILED, PASS
+from tilelang_trace.trace.failures import first_line
 from tilelang_trace.trace.json_values import Json
 from tilelang_trace.trace.model import Mask, Trace
 
@@ -148,7 +149,16 @@ class AllRuns:
             mean(own),
             inclusive,
             own,
+            self._error(node),
         )
+
+    def _error(self, node: int) -> str:
+        """First line of the error in the run that the status is of; empty if it did not fail."""
+        if self.status[node] != FAILED:
+            return ""
+        rows = zip(self.runs, self.rows[node])
+        run, row = next((run, row) for run, row in rows if row is not None)
+        return first_line(run.trace.arguments.values("error").get(row))
 
     def differing(self) -> list[int]:
         """For each run how many passes either it or the first one has not."""

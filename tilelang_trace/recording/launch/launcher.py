@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 
@@ -31,6 +31,7 @@ from tilelang_trace.recording.launch.waiting import Watcher, wait
 from tilelang_trace.recording.live.view import LiveView
 from tilelang_trace.recording.options import IR_VARIABLE, Ir, Keep
 from tilelang_trace.recording.say import say
+from tilelang_trace.trace.json_values import Json
 
 _STDERR = 2
 
@@ -45,29 +46,36 @@ def run(
     deterministic: bool = False,
     timeout: float | None = None,
     progress: bool = False,
+    variables: Mapping[str, str] | None = None,
+    about: Mapping[str, Json] | None = None,
 ) -> tuple[Finished | None, int]:
     """Run `python COMMAND...` under recording and write its trace; returns that and the exit code.
 
     `deterministic` runs it so that two compiles of one thing give one IR (see `determinism`), as
-    far as the system allows that. The code is the script's own, or 128 + the signal that killed it.
-    If the trace can't be written, or Ctrl-C stops that, it is None: the person has been told where
-    the journals are.
+    far as the system allows that; whether it does is `recording.deterministic` in the metadata.
+    `variables` are added to its environment, `about` to `recording`. The code is the script's own,
+    or 128 + the signal that killed it. If the trace can't be written, or Ctrl-C stops that, it is
+    None: the person has been told where the journals are.
     """
-    variables = {
+    environ = {
         **os.environ,
+        **(variables or {}),
         environment.OUTPUT: str(journals.output),
         environment.JOURNALS: str(journals.path),
         **(determinism.ENVIRONMENT if deterministic else {}),
     }
     if ir is not None:
-        variables[IR_VARIABLE] = ir
+        environ[IR_VARIABLE] = ir
     kills = memory.kills()
-    with determinism.fixed_addresses() if deterministic else nullcontext():
-        child = subprocess.Popen([sys.executable, *command], env=variables)
+    recording = dict(about or {})
+    with determinism.fixed_addresses() if deterministic else nullcontext() as is_fixed:
+        child = subprocess.Popen([sys.executable, *command], env=environ)
+    if deterministic:
+        recording["deterministic"] = is_fixed
     code, out = _wait(child, LiveView(journals.path), timeout, progress)
     try:
         end = replace(_end_of(child.pid, code, process_name, kills), timeout=out)
-        done = finish_or_say(journals, end, keep=keep)
+        done = finish_or_say(journals, end, keep=keep, about={"recording": recording})
     except KeyboardInterrupt:
         return None, 128 + signal.SIGINT
     if done is not None:

@@ -22,12 +22,11 @@ _MANY = 10
 
 def told(done: Finished, keep: Keep, *, relative: bool) -> Iterator[str]:
     """The lines to say; paths are relative to the folder of the process where the person's was."""
-    if done.unmatched is not None and done.trace.is_kind(PASS).any():
-        yield f"{no_match(keep.selection.only, done.unmatched)}: none was left out"
+    yield from unmatched(done, keep)
     if not done.files:
         yield f"nothing written, for nothing failed (--keep-on-failure): {outcome(done.trace)}"
         return
-    names = [_relative(f.path) if relative else str(f.path) for f in done.files]
+    names = [shown(f.path, relative=relative) for f in done.files]
     if len(names) > _MANY:
         yield f"wrote {len(names)} files, {names[0]} to {names[-1]}: {outcome(done.trace)}"
         for name, file in zip(names, done.files):
@@ -39,7 +38,16 @@ def told(done: Finished, keep: Keep, *, relative: bool) -> Iterator[str]:
     yield "to see it, drag the file into https://ui.perfetto.dev"
 
 
-def _relative(path: Path) -> str:
+def unmatched(done: Finished, keep: Keep) -> Iterator[str]:
+    """That there is no kernel of those that are to be kept, if so."""
+    if done.unmatched is not None and done.trace.is_kind(PASS).any():
+        yield f"{no_match(keep.selection.only, done.unmatched)}: none was left out"
+
+
+def shown(path: Path, *, relative: bool) -> str:
+    """A path as the person would write it."""
+    if not relative:
+        return str(path)
     try:
         return os.path.relpath(path)
     except OSError:  # the script has deleted the folder that we are in

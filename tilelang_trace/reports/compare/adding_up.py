@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from fractions import Fraction
 
 from tilelang_trace.analysis.compare.comparison import Ns
 
@@ -24,7 +23,7 @@ def adding_up(parts: Iterable[Ns], unit: int = 1) -> list[int]:
     Each is off by less than one unit, has no other sign than its part, and 0 stays 0. Whole units
     stay as they are.
     """
-    exact: Ns = Fraction(0)
+    exact: Ns = 0
     given = 0
     numbers = []
     for part in parts:

@@ -7,19 +7,22 @@ one run a side, or of the mean of several.
                                               left_out, and between_delta_ns
                 "between_delta_ns",           change of the time that no pass encloses
                 "between_delta_by_kind": {"context": 2},
-                "base_between_ns", "new_between_ns"},
+                "base_between_ns", "new_between_ns",
+                "base_runs_ns", "new_runs_ns", "verdict"},
       "passes": [{"name", "path": ["..."],    with those around it; of the new side, if there
                   "phase", "kernel",          empty: none
                   "change",                   "matched", "added", "removed", "renamed" (an offer),
                                               "moved", "not_reached" (behind a failure of one side)
                   "base_name",                null where that side has no such pass, like all below
                   "base_status", "new_status",           "ok", "failed", "incomplete", "open"
+                  "base_error", "new_error",  first line, empty if it did not fail
                   "base_ns", "new_ns",        inclusive time
                   "base_self_ns", "new_self_ns",
                   "self_delta_ns",            a missing side counts as 0
                   "ratio",                    new_ns through base_ns; null where that says nothing
                   "verdict",                  "slower", "faster", "same", "unknown"
-                  "base_runs_ns", "new_runs_ns"}],       inclusive time in each run
+                  "base_runs_ns", "new_runs_ns",         inclusive time in each run
+                  "base_self_runs_ns", "new_self_runs_ns"}],
       "left_out": {"passes", "self_delta_ns"},           what --top and --min-ms left out
       "by": "phase",                          the choice of --by; its sums, or none for "path":
       "rows": [{"name", "passes", "base_ns", "new_ns", "base_self_ns", "new_self_ns",
@@ -89,6 +92,9 @@ def _total(total: Totals, passes_ns: int) -> dict[str, Any]:
         "between_delta_by_kind": {kind: whole(ns) for kind, ns in total.between_by_kind.items()},
         "base_between_ns": whole(total.base_between_ns),
         "new_between_ns": whole(total.new_between_ns),
+        "base_runs_ns": total.base_runs,
+        "new_runs_ns": total.new_runs,
+        "verdict": total.verdict,
     }
 
 
@@ -103,10 +109,14 @@ def _pass(row: Row, self_delta_ns: int) -> dict[str, Any]:
         "base_name": entry.base and entry.base.name,
         "base_status": status(entry.base) or None,
         "new_status": status(entry.new) or None,
+        "base_error": entry.base and entry.base.error,
+        "new_error": entry.new and entry.new.error,
         **_times(row, self_delta_ns),
         "verdict": entry.verdict,
         "base_runs_ns": entry.base and entry.base.inclusive_runs,
         "new_runs_ns": entry.new and entry.new.inclusive_runs,
+        "base_self_runs_ns": entry.base and entry.base.self_runs,
+        "new_self_runs_ns": entry.new and entry.new.self_runs,
     }
 
 

@@ -30,6 +30,9 @@ class Row:
     new_ns: Ns | None
     base_self_ns: Ns
     new_self_ns: Ns
+    base_self_runs: tuple[int, ...]
+    """Self time in each run; empty if that side has none of them."""
+    new_self_runs: tuple[int, ...]
     path: tuple[str, ...] = ()
     """Of the one pass, if the row is one."""
     number: int = 0
@@ -150,6 +153,8 @@ def _one_by_one(comparison: Comparison) -> list[Row]:
                 new_ns=entry.new.inclusive_ns if entry.new else None,
                 base_self_ns=entry.base.self_ns if entry.base else 0,
                 new_self_ns=entry.new.self_ns if entry.new else 0,
+                base_self_runs=entry.base.self_runs if entry.base else (),
+                new_self_runs=entry.new.self_runs if entry.new else (),
                 path=entry.path,
                 number=seen[place] if alike[place] > 1 else 0,
             )
@@ -237,6 +242,8 @@ def _rows(
             new_ns=inclusive(name, "new"),
             base_self_ns=_self(passes, "base") or 0,
             new_self_ns=_self(passes, "new") or 0,
+            base_self_runs=_self_runs(passes, "base"),
+            new_self_runs=_self_runs(passes, "new"),
         )
         for name, passes in groups.items()
     ]
@@ -245,6 +252,11 @@ def _rows(
 def _self(passes: Iterable[ComparedPass], which: _Which) -> Ns | None:
     times = [side.self_ns for entry in passes if (side := _side(entry, which))]
     return _sum(times) if times else None
+
+
+def _self_runs(passes: Iterable[ComparedPass], which: _Which) -> tuple[int, ...]:
+    runs = [side.self_runs for entry in passes if (side := _side(entry, which))]
+    return tuple(map(sum, zip(*runs)))
 
 
 def _side(entry: ComparedPass, which: _Which) -> OneSide | None:

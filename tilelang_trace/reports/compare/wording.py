@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tilelang_trace.analysis.compare.comparison import ComparedPass, Ns, Side
+from tilelang_trace.analysis.compare.spread import spread
 from tilelang_trace.reports.compare.adding_up import adding_up, size, whole
 from tilelang_trace.reports.compare.report import CompareReport, Row, quotient, status
 from tilelang_trace.reports.kernels.wording import Column
@@ -41,8 +42,8 @@ _NOUNS = {"pass": "pass", "phase": "phase", "kernel": "kernel", "path": "run"}
 
 
 def failures(report: CompareReport, show: Show) -> Iterator[str]:
-    """What failed on one side only."""
-    comparison = report.comparison
+    """What failed on one side only; a kernel is told if no pass of its name is."""
+    told_of = set()
     for entry in report.failed_on_one_side:
         in_new = status(entry.new) == FAILED
         here, there = ("new", "base") if in_new else ("base", "new")
@@ -50,11 +51,14 @@ def failures(report: CompareReport, show: Show) -> Iterator[str]:
         around = f", in {' > '.join(map(show, entry.path[:-1]))}" if entry.path[1:] else ""
         kernel = f", kernel {show(entry.kernel)}" if entry.kernel else ""
         told = f"{other} in {there}" if other else f"not run in {there}"
-        yield f"failed in {here} only: {show(entry.name)} ({told}){around}{kernel}"
-    for compiled in comparison.kernels:
+        broken = entry.new if in_new else entry.base
+        error = f": {visible(broken.error)}" if broken and broken.error else ""
+        told_of.add((here, entry.kernel))
+        yield f"failed in {here} only: {show(entry.name)} ({told}){around}{kernel}{error}"
+    for compiled in report.comparison.kernels:
         bad = [s in ERROR_STATUSES for s in (compiled.base_status, compiled.new_status)]
-        if bad[0] != bad[1]:
-            here, there = ("new", "base") if bad[1] else ("base", "new")
+        here, there = ("new", "base") if bad[1] else ("base", "new")
+        if bad[0] != bad[1] and (here, compiled.name) not in told_of:
             other = compiled.base_status if bad[1] else compiled.new_status
             told = f"{visible(other)} in {there}" if other else f"not compiled in {there}"
             yield f"kernel failed in {here} only: {show(compiled.name)} ({told})"
@@ -76,7 +80,8 @@ def facts(report: CompareReport, show: Show) -> Iterator[tuple[str, str]]:
     if total.delta_ns:
         factor = quotient(total.base_ns, total.new_ns)
         ratio = f" ({factor:.2f} x)" if factor is not None else ""
-        yield "difference", f"{signed(total.delta_ns)}{ratio}"
+        verdict = "" if total.verdict == "unknown" else f": {total.verdict}"
+        yield "difference", f"{signed(total.delta_ns)}{ratio}{verdict}"
         yield "where", _reasons(report, show)
     else:
         yield "difference", "none in the total"
@@ -113,9 +118,13 @@ def _reasons(report: CompareReport, show: Show) -> str:
         for row in report.rows
         if not all(entry.change == "not_reached" for entry in row.passes)
     ]
-    parts.append((total.between_delta_ns, "the time between passes"))
+    kinds = {f"{kind} between passes": ns for kind, ns in total.between_by_kind.items()}
+    kinds = kinds or {"the time between passes": total.between_delta_ns}
+    parts += [(ns, name) for name, ns in kinds.items()]
     least = size(total.delta_ns) * _LEAST_SHARE
-    large = sorted((p for p in parts if size(p[0]) > least), key=lambda part: -size(part[0]))
+    up = total.delta_ns > 0
+    large = [part for part in parts if size(part[0]) > least]
+    large.sort(key=lambda part: ((part[0] > 0) is not up, -size(part[0])))
     if not large:
         return f"no {_NOUNS[report.choice.by]} makes more than {100 * _LEAST_SHARE:.0f} % of it"
     (first, name), *others = large[:_TOLD]
@@ -132,8 +141,7 @@ def divergence(report: CompareReport, show: Show) -> list[str]:
     if found is None:
         return []
     where = " > ".join(map(show, found.path))
-    words = {"ir": "the IR differs after", "passes": "at", "failure": "failure in"}[found.kind]
-    lines = [f"{words} {where}: {visible(found.detail)}" if where else visible(found.detail)]
+    lines = [f"{where}: {visible(found.detail)}" if where else visible(found.detail)]
     if found.caution:
         lines.append(visible(found.caution))
     return lines
@@ -237,11 +245,24 @@ def text_columns(report: CompareReport, show: Show) -> list[Column]:
     rows = report.rows
     first = Column(_NOUNS[report.choice.by], tuple(label(report, row, show) for row in rows))
     more = (
+        Column("base median (range)", tuple(_spread(row.base_self_runs) for row in rows)),
+        Column("new median (range)", tuple(_spread(row.new_self_runs) for row in rows)),
         Column("change", tuple(_change(row, show) for row in rows)),
         Column("verdict", tuple(map(_verdict, rows))),
         Column("where", tuple(_places(report, show))),
     )
     return [first, *(column for column in more if any(column.cells))]
+
+
+def _spread(runs: tuple[int, ...]) -> str:
+    """Of the self times of several runs."""
+    if len(runs) < 2:
+        return ""
+    found = spread(runs)
+    least, middle, most = (
+        _ms(whole(ns, _US)) for ns in (found.least_ns, found.median_ns, found.most_ns)
+    )
+    return f"{middle} ({least} to {most})"
 
 
 def _places(report: CompareReport, show: Show) -> list[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 from pathlib import Path
 from shlex import quote
 
+from tilelang_trace.analysis.compare.comparison import COMPARISON
 from tilelang_trace.errors import UserError
 from tilelang_trace.formats import files
 from tilelang_trace.recording.tree import FOLDER_ENDING
@@ -24,6 +25,19 @@ def open_trace(path: str) -> Trace:
     if journals.is_dir() and not Path(path).exists():
         raise UserError(f"{path}: no such file: {_about(journals, path)}")
     return with_phases(files.read(path))
+
+
+def open_compile(path: str) -> Trace:
+    """As `open_trace`, for what reads a compile from it. Raises UserError if it holds a comparison:
+    the sum of two compiles and their difference says nothing.
+    """
+    trace = open_trace(path)
+    if COMPARISON in trace.metadata:
+        raise UserError(
+            f"{path}: this is a comparison, for Perfetto; for a table: "
+            "tilelang-trace compare BASE NEW, with the traces it was made from"
+        )
+    return trace
 
 
 def _about(journals: Path, path: str) -> str:

@@ -1,0 +1,127 @@
+"""The two traces of a comparison in one .zip, which Perfetto (v58 and later) shows on one timeline.
+
+    perfetto_manifest.json   says which file is which, and how they lie in time
+    base.pftrace             the traces, byte for byte (.json ones too)
+    new.pftrace
+
+Each is a machine of its own, named base and new: processes of one pid would else become one. Both
+start together: the one whose times are later stays, the other is moved. (Moved back, it would lose
+what has the time 0, as the names of processes in JSON have.)
+
+Perfetto moves a .pftrace only by a clock of its ClockSnapshot, and takes what is in a .gz for
+another file. So compressed traces go in unpacked, and what can't be moved, or opened at all (a
+.pftrace without a start time or of another tool, a pass-event log, a folder of journals), is
+written anew as JSON.
+
+Sources: Perfetto's docs/reference/perfetto-manifest.md; perfetto_manifest_reader.cc; and the tests
+test_sync_to_file_offset, test_trace_time_file and test_clockless_manual_cross_machine in
+test/trace_processor/diff_tests/parser/trace_manifest/tests.py, which are these cases.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import orjson
+
+from tilelang_trace.formats import envelope, files
+from tilelang_trace.formats.pftrace_writer import boot_time_of
+from tilelang_trace.trace.json_values import Json
+from tilelang_trace.trace.model import Trace
+
+ENDING = ".zip"
+
+_MANIFEST = "perfetto_manifest.json"
+_BOOT = "BOOTTIME"
+_EARLIEST_DATE = (1980, 1, 1, 0, 0, 0)
+"""For all members, so that the same traces give the same bytes."""
+
+
+@dataclass(frozen=True)
+class Original:
+    """A trace that was compared: where it was read from, and what it says."""
+
+    path: str
+    trace: Trace
+
+
+def write_both(base: Original, new: Original, output: str | os.PathLike[str]) -> None:
+    """Write the archive, whole or not at all. Raises UserError."""
+    members = [_member("base", base), _member("new", new)]
+    content = io.BytesIO()
+    # Files only: an entry for a folder fails the whole archive in Perfetto.
+    with zipfile.ZipFile(content, "w") as archive:
+        for name, data in [
+            (_MANIFEST, _manifest(members)),
+            *((member.path, member.data) for member in members),
+        ]:
+            entry = zipfile.ZipInfo(name, _EARLIEST_DATE)
+            entry.create_system, entry.external_attr = 3, 0o644 << 16
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(entry, data)
+    files.write_whole(output, [content.getvalue()])
+
+
+@dataclass(frozen=True)
+class _Member:
+    machine: str
+    ending: str
+    data: bytes
+    first_ns: int
+    """When its first event is, by the clock below."""
+    clock: str | None
+    """The clock that relates it to others; None for JSON, which has only its own."""
+    original: str
+
+    @property
+    def path(self) -> str:
+        return self.machine + self.ending
+
+
+def _member(machine: str, original: Original) -> _Member:
+    name = Path(original.path).name
+    if Path(original.path).is_file():
+        data = files.content(original.path)
+        known = files.sniff(data)
+        if known is files.JSON:
+            return _Member(machine, known.ending, data, _first_in_json(data), None, name)
+        first = boot_time_of(original.trace, envelope.earliest(original.trace))
+        if known is files.PFTRACE and first is not None:
+            return _Member(machine, known.ending, data, first, _BOOT, name)
+    data = b"".join(files.JSON.write(original.trace))
+    return _Member(machine, files.JSON.ending, data, _first_in_json(data), None, name)
+
+
+def _first_in_json(data: bytes) -> int:
+    """The time of the first event, ns; names of processes and threads are none."""
+    document = orjson.loads(data)
+    events = document["traceEvents"] if isinstance(document, dict) else document
+    times = (event["ts"] for event in events if event["ph"] != "M")
+    return round(min(times, default=0) * 1000)
+
+
+def _manifest(members: list[_Member]) -> bytes:
+    """The manifest; Perfetto knows it by the first key."""
+    latest = max(members, key=lambda member: member.first_ns)
+    entries: list[Json] = []
+    for member in members:
+        entry: dict[str, Json] = {"path": member.path, "machine": {"name": member.machine}}
+        if member is not latest:
+            entry["clocks"] = {
+                **({"clock": member.clock} if member.clock else {}),
+                "sync_to": {"file": latest.path, "clock": _BOOT},
+                "offset_ns": latest.first_ns - member.first_ns,
+            }
+        entries.append(entry)
+    manifest = {
+        "version": 1,
+        "trace_time": {"clock": _BOOT, "file": latest.path},
+        "files": entries,
+        "attributes": {f"tilelang_trace.{m.machine}": m.original for m in members},
+    }
+    return json.dumps({"perfetto_manifest": manifest}, indent=1).encode() + b"\n"
