@@ -81,6 +81,12 @@ def test_branches_of_one_name_are_told_apart_by_what_is_in_them():
     assert pairs(base, new) == [(3, 0), (4, 1), (5, 2), (6, 3), (7, 4)]
 
 
+def test_of_branches_that_are_nearly_the_same_the_one_that_is():
+    passes = [f"p{i}" for i in range(30)]
+    base = forest(("seq", "other", *passes), ("seq", *passes), ("seq", *passes, "other"))
+    assert pairs(base, forest(("seq", *passes)))[0] == (32, 0)
+
+
 def test_passes_of_one_name_are_told_apart_by_their_phase():
     base = forest("Simplify#lower", "Simplify#build")
     assert pairs(base, forest("Simplify#build")) == [(1, 0)]
@@ -175,6 +181,8 @@ def test_a_kernel_under_another_name_is_known_by_its_passes():
 def test_passes_don_t_move_from_kernel_to_kernel():
     base = forest(("kernel a", "A", "X"), ("kernel b", "B"))
     assert told(base, forest(("kernel a", "A"), ("kernel b", "B", "X"))) == ["- X", "+ X"]
+    gone = forest(("kernel a", "A", "X"), "B")
+    assert told(base, gone) == ["- kernel b", "- B", "+ B"]
 
 
 def test_a_file_that_knows_no_kernels():

@@ -92,6 +92,22 @@ def test_small_and_large_changes():
     assert found.total.delta_ns == 3_002_900_000
 
 
+def test_passes_are_told_in_the_order_in_which_they_ran():
+    def run(*names: str) -> Trace:
+        return trace(a_context(*map(a_pass, names)))
+
+    found = compared(run("A", "B", "X", "C", "Y", "D"), run("C", "A", "B", "Z", "D"))
+    assert [f"{p.change} {p.name}" for p in found.passes] == [
+        "moved C",
+        "matched A",
+        "matched B",
+        "removed X",
+        "removed Y",
+        "added Z",
+        "matched D",
+    ]
+
+
 def test_a_phase_is_no_level():
     base = trace(a_context(a_pass("A", phase="x"), a_pass("B", phase="x"), a_pass("C", phase="y")))
     new = trace(a_context(a_pass("A", phase="x"), a_pass("B", phase="z"), a_pass("C", phase="z")))
@@ -229,7 +245,8 @@ def a_random_compile(chance: random.Random) -> Trace:
     return trace(*some(0), a_pass("Last"))
 
 
-@pytest.mark.parametrize("seed", range(80))
+# 5260: a wrapper that is looked through twice.
+@pytest.mark.parametrize("seed", [*range(80), 5260])
 def test_the_deltas_add_up(seed: int):
     chance = random.Random(seed)
     sides = [[a_random_compile(chance) for _ in range(chance.randrange(1, 5))] for _ in range(2)]

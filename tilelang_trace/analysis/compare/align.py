@@ -18,14 +18,12 @@ import numpy as np
 
 from tilelang_trace.analysis.compare.forest import Forest
 from tilelang_trace.analysis.compare.kernel_pairs import ALIKE, pair_kernels
-from tilelang_trace.analysis.compare.likeness import core, similar
+from tilelang_trace.analysis.compare.likeness import core, longest_in_order, similar
 from tilelang_trace.analysis.compare.prepared import Prepared, Tables
-from tilelang_trace.analysis.compare.sequence import Items, Pairs, align_sequences
+from tilelang_trace.analysis.compare.sequence import Items, align_sequences, in_one_order
+from tilelang_trace.analysis.compare.wrappers import look_through
 
 How: TypeAlias = Literal["matched", "moved", "renamed"]
-
-_WRAPPERS = 4
-"""Levels of wrappers, one in the other, that are looked through at once."""
 
 _PAIRS_LOOKED_AT = 400
 """Pairs of a gap whose names are compared; in a larger gap only equal names without namespace are
@@ -99,8 +97,12 @@ class _Aligner:
         return Alignment(self._new_of, self._base_of, self._how)
 
     def _pair(self, b: int, n: int, how: How) -> None:
-        """Match two nodes, and all that is in them if that is the same."""
+        """Match two nodes, and all that is in them if that is the same; unless one of them was
+        matched so, with what is around it.
+        """
         base, new = self._base, self._new
+        if self._new_of[b] >= 0 or self._base_of[n] >= 0:
+            return
         if how != "matched":
             self._how[b] = how
         self._new_of[b], self._base_of[n] = n, b
@@ -146,27 +148,22 @@ class _Aligner:
             if gap.base or gap.new:
                 level.gaps.append(gap)
             return
-        base = _look_through(self._base, gap.base, self._new, gap.new)
-        new = _look_through(self._new, gap.new, self._base, gap.base)
+        base = look_through(self._base, gap.base, self._new, gap.new)
+        new = look_through(self._new, gap.new, self._base, gap.base)
         if between and len(base) == len(gap.base) and len(new) == len(gap.new):
             level.gaps.append(gap)
             return
-        base = [(b, depth) for b, depth in base if self._new_of[b] < 0]
-        new = [(n, depth) for n, depth in new if self._base_of[n] < 0]
-        pairs = _obvious([self._base.name[b] for b, _ in base], [self._new.name[n] for n, _ in new])
+        base = [b for b in base if self._new_of[b] < 0]
+        new = [n for n in new if self._base_of[n] < 0]
+        pairs = in_one_order([self._base.name[b] for b in base], [self._new.name[n] for n in new])
         if pairs is None:
-            pairs = align_sequences(
-                self._base.items(*zip(*base)), self._new.items(*zip(*new)), self._likeness
-            )
+            pairs = align_sequences(self._base.items(base), self._new.items(new), self._likeness)
         level.matched += len(pairs)
         for i, j in pairs:
-            b, n = base[i][0], new[j][0]
-            # A branch that is the same on both sides was matched with all that is in it.
-            if self._new_of[b] < 0 and self._base_of[n] < 0:
-                self._pair(b, n, "matched")
+            self._pair(base[i], new[j], "matched")
         last_i = last_j = 0
         for i, j in [*pairs, (len(base), len(new))]:
-            left = _Gap([b for b, _ in base[last_i:i]], [n for n, _ in new[last_j:j]])
+            left = _Gap(base[last_i:i], new[last_j:j])
             last_i, last_j = i + 1, j + 1
             if between:
                 if left.base or left.new:
@@ -229,8 +226,9 @@ class _Aligner:
             return
 
         def in_kernel(b: int) -> int:
+            """The kernel of new that a node of base is in, -1 outside; -2 if new has it not."""
             kernel = base.kernel[b]
-            return kernel if kernel < 0 else self._new_of[kernel]
+            return -1 if kernel < 0 else self._new_of[kernel] if self._new_of[kernel] >= 0 else -2
 
         above_base, above_new = base.forest.pass_above(), new.forest.pass_above()
         count_base = Counter((in_kernel(b), base.name[b]) for b in range(len(base.name)))
@@ -271,7 +269,7 @@ class _Aligner:
                 _by_core(self._base, base, numbers), _by_core(self._new, new, numbers), _nothing
             )
         else:
-            pairs = _longest_common([[self._may_be_one(b, n) for n in new] for b in base])
+            pairs = longest_in_order([[self._may_be_one(b, n) for n in new] for b in base])
         for i, j in pairs:
             self._pair(base[i], new[j], "renamed")
 
@@ -303,42 +301,6 @@ class _Aligner:
                     self._pair(gap.base[0], gap.new[0], "renamed")
 
 
-def _look_through(
-    own: Prepared, nodes: list[int], other: Prepared, its_nodes: list[int]
-) -> list[tuple[int, int]]:
-    """The nodes of one side and their depth in wrappers: behind a node of a name that the other
-    side has not, what is in it, if that is mostly what the other side has more of.
-    """
-    its_names = [other.name[node] for node in its_nodes]
-    if all(not own.children[node] for node in nodes):
-        return [(node, 0) for node in nodes]
-    wanted = set(Counter(its_names) - Counter(own.name[node] for node in nodes))
-    known = set(its_names)
-
-    def opened(node: int, depth: int) -> list[tuple[int, int]]:
-        children = own.children[node]
-        if not children or not wanted or own.name[node] in known or depth > _WRAPPERS:
-            return []
-        found, useful = [], 0
-        for child in children:
-            inside = opened(child, depth + 1)
-            useful += bool(inside) or own.name[child] in wanted
-            found += [(child, depth), *inside]
-        return found if 2 * useful >= len(children) else []
-
-    return [entry for node in nodes for entry in [(node, 0), *opened(node, 1)]]
-
-
-def _obvious(base: list[int], new: list[int]) -> Pairs | None:
-    """The pairs of equal names, if none of them occurs twice and their order is the same."""
-    common = set(base) & set(new)
-    at_base = [i for i, name in enumerate(base) if name in common]
-    at_new = [j for j, name in enumerate(new) if name in common]
-    if len(at_base) != len(common) or [base[i] for i in at_base] != [new[j] for j in at_new]:
-        return None
-    return list(zip(at_base, at_new))
-
-
 def _by_core(side: Prepared, nodes: list[int], numbers: dict[str, int]) -> Items:
     """Passes as a sequence that is compared by their names without namespace only."""
     names = [
@@ -348,29 +310,8 @@ def _by_core(side: Prepared, nodes: list[int], numbers: dict[str, int]) -> Items
         for node in nodes
     ]
     same = np.zeros(len(nodes), np.int32)
-    return Items(np.array(names, np.int32), same, same, same, same.astype(np.float64))
+    return Items(np.array(names, np.int32), same, same, same.astype(np.float64))
 
 
 def _nothing(of_base: int, of_new: int) -> float:
     return 0.0
-
-
-def _longest_common(may_match: list[list[bool]]) -> Pairs:
-    """The longest sequence of pairs in order that may match."""
-    width = len(may_match[0]) if may_match else 0
-    score = [[0] * (width + 1)]
-    for row in may_match:
-        above, here = score[-1], [0]
-        for j, may in enumerate(row):
-            here.append(max(above[j + 1], here[j], above[j] + may))
-        score.append(here)
-    pairs, i, j = [], len(may_match), width
-    while i and j:
-        if score[i][j] == score[i - 1][j]:
-            i -= 1
-        elif score[i][j] == score[i][j - 1]:
-            j -= 1
-        else:
-            i, j = i - 1, j - 1
-            pairs.append((i, j))
-    return pairs[::-1]

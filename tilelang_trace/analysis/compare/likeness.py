@@ -32,3 +32,24 @@ def similar(base: str, new: str) -> bool:
 def _words(name: str) -> frozenset[str]:
     last = name.rpartition(".")[2]
     return frozenset(word.lower() for word in _WORD.findall(last)) or frozenset([last])
+
+
+def longest_in_order(may_match: list[list[bool]]) -> list[tuple[int, int]]:
+    """The longest sequence of pairs in order that may match."""
+    width = len(may_match[0]) if may_match else 0
+    score = [[0] * (width + 1)]
+    for row in may_match:
+        above, here = score[-1], [0]
+        for j, may in enumerate(row):
+            here.append(max(above[j + 1], here[j], above[j] + may))
+        score.append(here)
+    pairs, i, j = [], len(may_match), width
+    while i and j:
+        if score[i][j] == score[i - 1][j]:
+            i -= 1
+        elif score[i][j] == score[i][j - 1]:
+            j -= 1
+        else:
+            i, j = i - 1, j - 1
+            pairs.append((i, j))
+    return pairs[::-1]

@@ -38,7 +38,8 @@ class Prepared:
 
     def __init__(self, forest: Forest, tables: Tables, by_time: bool, apart: bool) -> None:
         self.forest = forest
-        self.kernel = forest.outermost_kernels()
+        self.kernel = forest.outermost_kernels() if apart else [-1] * len(forest)
+        """The outermost kernel that each node is or lies in, -1 if there is none."""
         self.kernels: list[int] = []
         """The outermost kernels, by begin."""
         self.children: Sequence[Sequence[int]] = forest.children
@@ -65,23 +66,13 @@ class Prepared:
             np.array(self.name, np.int32),
             np.array([tables.number(("label", label)) for label in forest.labels], np.int32),
             np.array(self.content, np.int32),
-            np.zeros(len(forest), np.int32),
             np.log2(times + _NOISE_NS),
         )
         self._inside: dict[int, Counter[int]] = {}
 
-    def items(self, nodes: Sequence[int], levels: Sequence[int] | None = None) -> Items:
-        """These nodes as a sequence; `levels` says how deep in wrappers each is (0 if None)."""
-        chosen = self._columns[np.array(nodes, np.int64)]
-        if levels is None:
-            return chosen
-        return Items(
-            chosen.name,
-            chosen.label,
-            chosen.content,
-            np.array(levels, np.int32),
-            chosen.doublings,
-        )
+    def items(self, nodes: Sequence[int]) -> Items:
+        """These nodes as a sequence."""
+        return self._columns[np.array(nodes, np.int64)]
 
     def inside(self, content: int) -> Counter[int]:
         """The names of the passes in all nodes of this content, and how often each is there."""

@@ -30,9 +30,9 @@ _LONGEST_STRIP_BACK = 500
 _LONGEST_EDIT = 300
 _ROUNDS = 6
 
-# A sum of weights is compared digit by digit: matches first, then levels, labels, contents, times.
+# A sum of weights is compared digit by digit: matches first, then labels, contents, times.
 # At most sqrt(CELLS) = 1000 items match in one search, which leaves each digit room for the sum.
-_MATCH, _LEVEL, _LABEL, _CONTENT, _TIME = 1 << 44, 1 << 34, 1 << 24, 1 << 14, 1
+_MATCH, _LABEL, _CONTENT, _TIME = 1 << 34, 1 << 24, 1 << 14, 1
 _BY_NAME, _BY_CONTENT = 2, 6
 """What a match counts by its name, and by what is inside: two branches of one name that have
 nothing in common are hardly a match.
@@ -48,8 +48,6 @@ class Items:
     label: Ids
     content: Ids
     """What is inside; two of one content are alike all through."""
-    level: Ids
-    """How deep in wrappers that only one side has."""
     doublings: npt.NDArray[np.float64]
     """The logarithm of the time to the base 2."""
 
@@ -61,7 +59,6 @@ class Items:
             self.name[which],
             self.label[which],
             self.content[which],
-            self.level[which],
             self.doublings[which],
         )
 
@@ -75,6 +72,16 @@ def align_sequences(base: Items, new: Items, likeness: Likeness) -> Pairs:
     if _same_throughout(base, new):
         return [(i, i) for i in range(len(base))]
     return _align(base, new, likeness, 0)
+
+
+def in_one_order(base: list[int], new: list[int]) -> Pairs | None:
+    """The pairs of equal names, if none of them occurs twice and their order is the same."""
+    common = set(base) & set(new)
+    at_base = [i for i, name in enumerate(base) if name in common]
+    at_new = [j for j, name in enumerate(new) if name in common]
+    if len(at_base) != len(common) or [base[i] for i in at_base] != [new[j] for j in at_new]:
+        return None
+    return list(zip(at_base, at_new))
 
 
 def _align(base: Items, new: Items, likeness: Likeness, round_: int) -> Pairs:
@@ -117,12 +124,7 @@ def _inner(base: Items, new: Items, likeness: Likeness, round_: int) -> Pairs:
 
 
 def _equal(base: Items, new: Items) -> Mask:
-    mask: Mask = (
-        (base.name == new.name)
-        & (base.label == new.label)
-        & (base.content == new.content)
-        & (base.level == new.level)
-    )
+    mask: Mask = (base.name == new.name) & (base.label == new.label) & (base.content == new.content)
     return mask
 
 
@@ -170,7 +172,6 @@ def _best(base: Items, new: Items, likeness: Likeness) -> Pairs:
         apart = np.abs(new.doublings[at] - base.doublings[i])
         weight = (
             shared[content]
-            + _LEVEL * (new.level[at] == base.level[i])
             + _LABEL * (new.label[at] == base.label[i])
             + _CONTENT * (new.content[at] == content)
             + _TIME * np.maximum(_CLOSEST - apart.astype(np.int64), 0)
@@ -201,7 +202,6 @@ def _as_numbers(base: Items, new: Items) -> tuple[npt.NDArray[Any], npt.NDArray[
             (base.name, new.name),
             (base.label, new.label),
             (base.content, new.content),
-            (base.level, new.level),
         )
     ]
     _, numbers = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
