@@ -46,5 +46,5 @@ def _about(journals: Path, path: str) -> str:
 
     if folder.is_in_use(journals):
         return f"it is being recorded; what there is so far: tilelang-trace snapshot {quote(path)}"
-    finish = f"tilelang-trace convert {quote(str(journals))} -o {quote(path)}"
-    return f"its recording did not end, but left {journals}; to finish it: {finish}"
+    command = folder.finish_command(journals, path)
+    return f"its recording did not end, but left {journals}; to finish it: {command}"

@@ -17,9 +17,13 @@ from tilelang_trace.recording import processes
 
 
 def start(
-    folder: Path, script: str, *arguments: str, output: str = "out.pftrace"
+    folder: Path,
+    script: str,
+    *arguments: str,
+    output: str = "out.pftrace",
+    alone: bool = False,
 ) -> subprocess.Popen[str]:
-    """Start a script under `tilelang-trace run`, with pipes for its streams."""
+    """Start a script under `tilelang-trace run`, with pipes; `alone` in its own group."""
     (folder / "script.py").write_text(script)
     return subprocess.Popen(
         [
@@ -37,6 +41,7 @@ def start(
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        start_new_session=alone,
     )
 
 
@@ -140,15 +145,7 @@ def test_ctrl_c_is_the_scripts_to_handle(tmp_path: Path) -> None:
         "try:\n    print('ready', flush=True); time.sleep(60)\n"
         "except KeyboardInterrupt:\n    print('handled')\n"
     )
-    (tmp_path / "script.py").write_text(script)
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tilelang_trace", "run", "-o", "out.json", "script.py"],
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+    process = start(tmp_path, script, output="out.json", alone=True)
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
     time.sleep(0.2)
@@ -159,15 +156,8 @@ def test_ctrl_c_is_the_scripts_to_handle(tmp_path: Path) -> None:
 
 
 def test_ctrl_backslash_does_not_end_the_launcher_first(tmp_path: Path) -> None:
-    (tmp_path / "script.py").write_text("import time; print('ready', flush=True); time.sleep(60)")
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tilelang_trace", "run", "-o", "out.pftrace", "script.py"],
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+    script = "import time; print('ready', flush=True); time.sleep(60)"
+    process = start(tmp_path, script, alone=True)
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
     os.killpg(process.pid, signal.SIGQUIT)

@@ -9,6 +9,7 @@ import os
 import shutil
 import threading
 from pathlib import Path
+from shlex import quote
 
 from tilelang_trace.formats import naming
 from tilelang_trace.recording import journal
@@ -79,6 +80,11 @@ def journals_of(output: Path) -> Path:
 def journals_in(path: Path) -> list[Path]:
     """The journals in a folder, by name."""
     return sorted(path.glob(f"*{journal.SUFFIX}"))
+
+
+def finish_command(path: Path, output: str) -> str:
+    """What a person can type to make the output of a folder that a recording left."""
+    return f"tilelang-trace convert {quote(str(path))} -o {quote(output)}"
 
 
 def _make(path: Path, tree: Tree | None) -> int | None:

@@ -7,9 +7,9 @@ it.
   exception that ended it. A context without instruments that was made earlier gets ours when it is
   entered.
 - `Pass.__call__` sees the exceptions of passes, for which TVM calls no after-callback, before an
-  outer pass can catch them; and it sees
-  the passes of contexts that hold the user's instruments but not ours: `override_instruments` would
-  fire the user's instruments again, so such a context is left alone.
+  outer pass can catch them; and it sees the passes of contexts that hold the user's instruments but
+  not ours: `override_instruments` would fire the user's instruments again, so such a context is
+  left alone.
 - The context that a thread is in when recording begins, or when the thread starts, gets our
   instrument if it holds none.
 
@@ -185,6 +185,7 @@ class _Wrapping:
         for context in self._adopted.contexts:
             if self._holds_only_ours(context):
                 self._override(context, [])
+        self._adopted.contexts.clear()  # the wrapping may stay, for what is guarded
 
     def adopt_current(self) -> bool:
         """Put our instrument into the context that this thread is in, if it holds none; whether it

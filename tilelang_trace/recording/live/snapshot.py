@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from shlex import quote
 
 from tilelang_trace.errors import UserError
 from tilelang_trace.formats import files, naming
@@ -92,8 +91,8 @@ def _check(target: str, journals: Path) -> None:
             raise UserError(f"{target}: nothing has been compiled there yet")
     elif folder.journals_in(journals):
         output = str(journals).removesuffix(FOLDER_ENDING)
-        convert = f"tilelang-trace convert {quote(str(journals))} -o {quote(output)}"
-        raise UserError(f"{target}: its recording did not end; to finish it: {convert}")
+        command = folder.finish_command(journals, output)
+        raise UserError(f"{target}: its recording did not end; to finish it: {command}")
     else:
         raise UserError(f"{target}: nothing is recorded there")
 
