@@ -225,8 +225,8 @@ def serve() -> None:
             os.kill(pid, job["signal"])
         _, status = os.waitpid(pid, 0)
         code = os.waitstatus_to_exitcode(status)
-        ended = {"folder": job["folder"], "pid": pid, "code": code, "died": time.monotonic_ns()}
-        print(json.dumps(ended), flush=True)
+        ended = {"pid": pid, "code": code, "died": time.monotonic_ns()}
+        print(json.dumps({**job, **ended}), flush=True)
 
 
 def one(job: dict[str, Any]) -> None:
