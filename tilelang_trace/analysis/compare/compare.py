@@ -17,9 +17,9 @@ from tilelang_trace.analysis.compare.comparison import (
     ComparedKernel,
     ComparedPass,
     Comparison,
-    Ns,
     Side,
     Totals,
+    exact,
 )
 from tilelang_trace.analysis.compare.context_changes import context_changes
 from tilelang_trace.analysis.compare.divergence import first_divergence
@@ -85,22 +85,18 @@ def _totals(base: AllRuns, new: AllRuns) -> Totals:
     base_runs = tuple(run.total_ns for run in base.runs)
     new_runs = tuple(run.total_ns for run in new.runs)
     changes = {
-        kind: _plain(young.get(kind, Fraction(0)) - old.get(kind, Fraction(0)))
+        kind: exact(young.get(kind, Fraction(0)) - old.get(kind, Fraction(0)))
         for kind in {**old, **young}
     }
     return Totals(
         base_ns=mean(base_runs),
         new_ns=mean(new_runs),
-        base_between_ns=_plain(sum(old.values(), Fraction(0))),
-        new_between_ns=_plain(sum(young.values(), Fraction(0))),
+        base_between_ns=exact(sum(old.values(), Fraction(0))),
+        new_between_ns=exact(sum(young.values(), Fraction(0))),
         between_by_kind={kind: ns for kind, ns in changes.items() if ns},
         base_runs=base_runs,
         new_runs=new_runs,
     )
-
-
-def _plain(ns: Fraction) -> Ns:
-    return ns.numerator if ns.denominator == 1 else ns
 
 
 def _changes(base: AllRuns, new: AllRuns, found: Alignment) -> tuple[list[Change], list[Change]]:

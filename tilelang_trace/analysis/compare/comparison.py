@@ -18,6 +18,12 @@ COMPARISON = "comparison"
 Ns: TypeAlias = "int | Fraction"
 """Nanoseconds: of one run, or the exact mean of several."""
 
+
+def exact(ns: Fraction) -> Ns:
+    """As an int if it is whole."""
+    return ns.numerator if ns.denominator == 1 else ns
+
+
 Change: TypeAlias = Literal["matched", "added", "removed", "renamed", "moved", "not_reached"]
 """What became of a pass. `renamed` is an offer: another name in the same place; `moved` runs
 elsewhere; `not_reached` stands behind the failure that ended the other side.

@@ -99,6 +99,8 @@ def _detail(
     parts = ["the IR differs after this pass"]
     if "hash" in old and "hash" in young:
         parts[0] += f": hash {old['hash']} in base, {young['hash']} in new"
+        if "after" not in old and "after" not in young:
+            parts.append("hashes can't tell whether only an order differs (--ir text can)")
     elif "after" not in old or "after" not in young:
         parts[0] += f": {_words(old)} in base, {_words(young)} in new"
     if last is not None:

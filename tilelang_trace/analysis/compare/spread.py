@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tilelang_trace.analysis.compare.comparison import Ns
+from tilelang_trace.analysis.compare.comparison import Ns, exact
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,4 @@ def spread(runs: Sequence[int]) -> Spread:
     ordered = sorted(runs)
     middle = Fraction(ordered[(len(runs) - 1) // 2] + ordered[len(runs) // 2], 2)
     mean = Fraction(sum(runs), len(runs))
-    return Spread(len(runs), _plain(mean), _plain(middle), ordered[0], ordered[-1])
-
-
-def _plain(exact: Fraction) -> Ns:
-    return exact.numerator if exact.denominator == 1 else exact
+    return Spread(len(runs), exact(mean), exact(middle), ordered[0], ordered[-1])
