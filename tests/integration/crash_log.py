@@ -181,7 +181,7 @@ def check(
         assert thrown == ["failed", *["incomplete"] * (len(thrown) - 1)][: len(thrown)]
     assert {*thrown} <= {"failed", "incomplete"}
     statuses = [row["status"] for row in running]
-    if interrupted and statuses == ["open"]:  # it struck before `__exit__` had begun: nobody left it
+    if interrupted and statuses == ["open"]:  # before `__exit__` had begun: nobody left it
         assert running[0]["name"] == CONTEXT
         statuses.clear()
     assert statuses[-1:] in [[], *([status] for status in innermost)]
