@@ -4,7 +4,6 @@ whole or not at all.
 
 from __future__ import annotations
 
-import gzip
 import os
 import threading
 import time
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import cast
 
 from tilelang_trace.errors import UserError
+from tilelang_trace.formats.archives.members import is_archive, members, uncompressed
 from tilelang_trace.formats.wire import top_level_fields
 from tilelang_trace.trace.build import TraceBuilder
 from tilelang_trace.trace.model import Trace
@@ -79,22 +79,71 @@ def read(path: str | os.PathLike[str]) -> Trace:
 
 
 def content(path: str | os.PathLike[str]) -> bytes:
-    """The bytes of a file, unpacked if it is compressed. Raises UserError."""
+    """The bytes of the trace in a file, unpacked if it is compressed.
+
+    Of an archive they are those of the one trace in it; `both.zip/base.pftrace` names one of
+    several. Raises UserError.
+    """
     try:
-        return _decompressed(Path(path).read_bytes())
+        file, wanted = _file_and_member(Path(path))
+        data = uncompressed(file.read_bytes())
+        if is_archive(data):
+            return _the_one(os.fspath(file), _traces_in(data), wanted)
+        if wanted:
+            raise UserError(f"{file} is no archive and no folder")
+        return data
     except OSError as error:
         raise UserError(f"{os.fspath(path)}: can't be read: {error.strerror}") from None
     except UserError as error:
         raise UserError(f"{os.fspath(path)}: {error}") from None
 
 
-def _decompressed(data: bytes) -> bytes:
-    if not data.startswith(b"\x1f\x8b"):
-        return data
+def is_file(path: str | os.PathLike[str]) -> bool:
+    """Whether `content` has a file to look into there."""
+    return _file_and_member(Path(path))[0].is_file()
+
+
+def _file_and_member(path: Path) -> tuple[Path, str]:
+    """The file that a path names, and what is named in it if that is an archive."""
+    for folder in path.parents:
+        if folder.is_file():
+            return folder, path.relative_to(folder).as_posix()
+    return path, ""
+
+
+def names_in(path: str | os.PathLike[str]) -> list[str]:
+    """The names of the traces in an archive; of what is none, an empty list. Raises UserError."""
     try:
-        return gzip.decompress(data)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise UserError(f"damaged gzip data: {error}") from None
+        data = uncompressed(Path(path).read_bytes())
+        return list(_traces_in(data)) if is_archive(data) else []
+    except OSError as error:
+        raise UserError(f"{os.fspath(path)}: can't be read: {error.strerror}") from None
+    except UserError as error:
+        raise UserError(f"{os.fspath(path)}: {error}") from None
+
+
+def _traces_in(data: bytes) -> dict[str, bytes]:
+    return {member.name: member.data for member in members(data) if _is_trace(member.data)}
+
+
+def _is_trace(data: bytes) -> bool:
+    """Whether something in an archive is a trace, and not a report on one or a manifest."""
+    try:
+        known = sniff(data)
+    except UserError:
+        return False
+    return known is not JSON or b'"traceEvents"' in data or data.lstrip()[:1] == b"["
+
+
+def _the_one(archive: str, traces: dict[str, bytes], wanted: str) -> bytes:
+    if not traces:
+        raise UserError("no trace in this archive")
+    if not wanted and len(traces) > 1:
+        named = " or ".join(f"{archive}/{name}" for name in list(traces)[:2])
+        raise UserError(f"{len(traces)} traces in this archive: name one, as {named}")
+    if wanted and wanted not in traces:
+        raise UserError(f"no such trace in this archive; there is {', '.join(list(traces)[:5])}")
+    return traces[wanted or next(iter(traces))]
 
 
 def sniff(data: bytes) -> Format:

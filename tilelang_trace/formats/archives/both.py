@@ -20,16 +20,16 @@ test/trace_processor/diff_tests/parser/trace_manifest/tests.py, which are these 
 
 from __future__ import annotations
 
-import io
 import json
 import os
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
 import orjson
 
+from tilelang_trace.errors import UserError
 from tilelang_trace.formats import envelope, files
+from tilelang_trace.formats.archives.writing import zipped
 from tilelang_trace.formats.pftrace_writer import boot_time_of
 from tilelang_trace.trace.json_values import Json
 from tilelang_trace.trace.model import Trace
@@ -38,8 +38,6 @@ ENDING = ".zip"
 
 _MANIFEST = "perfetto_manifest.json"
 _BOOT = "BOOTTIME"
-_EARLIEST_DATE = (1980, 1, 1, 0, 0, 0)
-"""For all members, so that the same traces give the same bytes."""
 
 
 @dataclass(frozen=True)
@@ -53,18 +51,16 @@ class Original:
 def write_both(base: Original, new: Original, output: str | os.PathLike[str]) -> None:
     """Write the archive, whole or not at all. Raises UserError."""
     members = [_member("base", base), _member("new", new)]
-    content = io.BytesIO()
-    # Files only: an entry for a folder fails the whole archive in Perfetto.
-    with zipfile.ZipFile(content, "w") as archive:
-        for name, data in [
-            (_MANIFEST, _manifest(members)),
-            *((member.path, member.data) for member in members),
-        ]:
-            entry = zipfile.ZipInfo(name, _EARLIEST_DATE)
-            entry.create_system, entry.external_attr = 3, 0o644 << 16
-            entry.compress_type = zipfile.ZIP_DEFLATED
-            archive.writestr(entry, data)
-    files.write_whole(output, [content.getvalue()])
+    content = {_MANIFEST: _manifest(members), **{m.path: m.data for m in members}}
+    files.write_whole(output, [zipped(content)])
+
+
+def sides_in(path: str) -> tuple[str, str]:
+    """The paths of base and new in such an archive. Raises UserError if it is none."""
+    names = {name.partition(".")[0]: f"{path}/{name}" for name in files.names_in(path)}
+    if set(names) != {"base", "new"}:
+        raise UserError(f"{path}: no archive with a trace base and a trace new")
+    return names["base"], names["new"]
 
 
 @dataclass(frozen=True)
@@ -85,7 +81,7 @@ class _Member:
 
 def _member(machine: str, original: Original) -> _Member:
     name = Path(original.path).name
-    if Path(original.path).is_file():
+    if files.is_file(original.path):
         data = files.content(original.path)
         known = files.sniff(data)
         if known is files.JSON:
