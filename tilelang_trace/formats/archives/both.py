@@ -11,7 +11,7 @@ what has the time 0, as the names of processes in JSON have.)
 Perfetto moves a .pftrace only by a clock of its ClockSnapshot, and takes what is in a .gz for
 another file. So compressed traces go in unpacked, and what can't be moved, or opened at all (a
 .pftrace without a start time or of another tool, a pass-event log, a folder of journals), is
-written anew as JSON.
+written anew: as JSON, if it has no start time.
 
 Sources: Perfetto's docs/reference/perfetto-manifest.md; perfetto_manifest_reader.cc; and the tests
 test_sync_to_file_offset, test_trace_time_file and test_clockless_manual_cross_machine in
@@ -45,14 +45,19 @@ class Original:
     """A trace that was compared: where it was read from, and what it says."""
 
     path: str
+    """Empty, or no file, if it is to be written anew."""
     trace: Trace
 
 
 def write_both(base: Original, new: Original, output: str | os.PathLike[str]) -> None:
     """Write the archive, whole or not at all. Raises UserError."""
+    files.write_whole(output, [zipped(members_of(base, new))])
+
+
+def members_of(base: Original, new: Original) -> dict[str, bytes]:
+    """What is in the archive. Raises UserError."""
     members = [_member("base", base), _member("new", new)]
-    content = {_MANIFEST: _manifest(members), **{m.path: m.data for m in members}}
-    files.write_whole(output, [zipped(content)])
+    return {_MANIFEST: _manifest(members), **{m.path: m.data for m in members}}
 
 
 def sides_in(path: str) -> tuple[str, str]:
@@ -80,17 +85,18 @@ class _Member:
 
 
 def _member(machine: str, original: Original) -> _Member:
-    name = Path(original.path).name
+    trace, name = original.trace, Path(original.path).name
+    first = boot_time_of(trace, envelope.earliest(trace))
+    known, data = files.JSON, b""
     if files.is_file(original.path):
         data = files.content(original.path)
         known = files.sniff(data)
-        if known is files.JSON:
-            return _Member(machine, known.ending, data, _first_in_json(data), None, name)
-        first = boot_time_of(original.trace, envelope.earliest(original.trace))
-        if known is files.PFTRACE and first is not None:
-            return _Member(machine, known.ending, data, first, _BOOT, name)
-    data = b"".join(files.JSON.write(original.trace))
-    return _Member(machine, files.JSON.ending, data, _first_in_json(data), None, name)
+    if known is files.LOG or not data or (known is files.PFTRACE and first is None):
+        known = files.JSON if first is None else files.PFTRACE
+        data = b"".join(known.write(trace))
+    if known is files.JSON or first is None:
+        return _Member(machine, known.ending, data, _first_in_json(data), None, name)
+    return _Member(machine, known.ending, data, first, _BOOT, name)
 
 
 def _first_in_json(data: bytes) -> int:
