@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tilelang_trace.recording.hooks.command_line import masked, words_of
+from tilelang_trace.recording.hooks.outside_tools import words_of
+from tilelang_trace.secret_values import masked
 
 
 @pytest.mark.parametrize(
@@ -30,7 +31,7 @@ def test_secrets_are_masked(command: str, shown: str) -> None:
 
 
 def test_headers_are_masked() -> None:
-    assert masked(["curl", "-H", "Authorization: Bearer abc"])[2] == "Authorization: ***"
+    assert masked(["curl", "-H", "Authorization: Bearer abc"])[2] == "Authorization: Bearer ***"
 
 
 @pytest.mark.parametrize(

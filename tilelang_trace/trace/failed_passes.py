@@ -1,0 +1,55 @@
+"""What a trace keeps of a pass that failed, so that the failure can be had again: its metadata
+`failed_passes`, a list with an entry for each.
+
+It is metadata and no argument of the slice, because it is large: a viewer shows all arguments of
+the slice that is selected, and a module of 500 kB would bury the error. The slice has the number of
+its entry, `ir.kept`. An entry is an object:
+
+| key | meaning |
+| --- | --- |
+| `name` | the pass |
+| `opt_level` | from which level on a Sequential runs it |
+| `function` | global function that makes a pass of that name; absent if none was found |
+| `arguments` | what that function takes, as JSON values; absent if that is not known |
+| `arguments_from` | `call`: those it was made with; `default`: those of TVM's Python function |
+| `sequential` | the Sequential that it was part of: `name`, `passes` (names), `at` (its place) |
+| `context` | the PassContext: `opt_level`, `required_pass`, `disabled_pass`, `config`, and the |
+|  | names of options that are no JSON values, `left_out` |
+| `target` | the current Target as a JSON value; absent if there was none |
+| `text` | the module before the pass, as TVMScript |
+| `json` | the same as TVM's `save_json` gives it, on one line: what loads again |
+| `left_out` | why `text` or `json` is not there, or not whole: an object with these keys |
+
+Who changes names or texts in a trace must treat both `text` and `json`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilelang_trace.trace.json_values import Json
+from tilelang_trace.trace.model import Trace
+
+FAILED_PASSES = "failed_passes"
+"""Key of the list in a Trace's metadata."""
+
+KEPT = "kept"
+"""Key in the argument `ir` of a failed pass: the number of its entry in the list."""
+
+MODULE_LIMIT = 32 * 1024 * 1024
+"""Characters of `text`, and of `json`: what is longer is left out, and `left_out` says so."""
+
+TOTAL_LIMIT = 64 * 1024 * 1024
+"""Characters of all modules that one process keeps of its failed passes."""
+
+
+def kept_of(trace: Trace, row: int) -> dict[str, Any] | None:
+    """The entry of a failed pass; None if nothing was kept of it."""
+    entries = trace.metadata.get(FAILED_PASSES)
+    ir: Json = trace.arguments.of(row).get("ir")
+    number = ir.get(KEPT) if isinstance(ir, dict) else None
+    if not isinstance(entries, list) or type(number) is not int:
+        return None
+    if not 0 <= number < len(entries) or not isinstance(entries[number], dict):
+        return None
+    return dict(entries[number])
