@@ -24,6 +24,7 @@ class Failure:
     """When it failed: the end of the slice, ns."""
     name: str
     """`<pass> failed: <first line of the error>`."""
+    slice_name: str
 
 
 def first_line(error: Json) -> str:
@@ -41,7 +42,7 @@ def failures(trace: Trace) -> list[Failure]:
         if status == FAILED and kind_of(trace.category(row)) is not None:
             line = first_line(errors.get(row))
             name = f"{trace.name(row)} failed: {line}" if line else f"{trace.name(row)} failed"
-            found.append(Failure(row, int(trace.slices.end[row]), name))
+            found.append(Failure(row, int(trace.slices.end[row]), name, trace.name(row)))
     return sorted(found, key=lambda failure: (failure.time, failure.row))
 
 

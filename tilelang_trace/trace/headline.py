@@ -5,6 +5,7 @@ The title of a picture and that of an issue say the same.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -105,9 +106,19 @@ def _versions(trace: Trace) -> Iterator[tuple[str, str]]:
         told = system[0] if system[-1] in system[0] else " ".join(system)
         yield "host", told
     targets = [trace.metadata.get("target"), *trace.arguments.values("target").values()]
-    known = dict.fromkeys(text for target in targets if (text := _text(target)))
+    known = dict.fromkeys(_short_target(text) for target in targets if (text := _text(target)))
     if known:
         yield "target", ", ".join(known)
+
+
+def _short_target(target: str) -> str:
+    """The kind and architecture of a target that is written as JSON, as TVM does."""
+    try:
+        value = json.loads(target)
+    except (ValueError, RecursionError):
+        return target
+    parts = [_text(_object(value).get(key)) for key in ("kind", "arch", "mcpu")]
+    return " ".join(filter(None, parts)) or target
 
 
 def _object(value: Json) -> dict[str, Json]:
