@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import zlib
 
-from tilelang_trace.trace.arguments import FAILED as FAILED_STATUS
 from tilelang_trace.trace.arguments import (
     CODEGEN,
     COMPILE,
@@ -15,6 +14,7 @@ from tilelang_trace.trace.arguments import (
     STEP,
     TOOL,
 )
+from tilelang_trace.trace.arguments import FAILED as FAILED_STATUS
 
 PAPER = "#ffffff"
 FRAME = "#d0d7de"

@@ -204,7 +204,7 @@ class _Layout:
         full = f"{label}  {duration(bar.end - bar.begin)}" if bar.count == 1 else label
         shown = full if text_width(full, SIZE, bold) <= room else _fitting(label, room, bold)
         if shown:
-            self._put(Text(x + _PAD, self._y + 12.5, shown, SIZE, colour, bold=bold))
+            self._put(Text(x + _PAD, self._y + 12.5, shown, SIZE, colour, room, bold=bold))
 
     def _place(self, bar: Bar) -> tuple[float, float]:
         """x and width. A bar is never too narrow to see, nor does it leave the paper."""
@@ -261,12 +261,13 @@ class _Layout:
         y = self._y + 12
         x = float(MARGIN)
         if process:
-            shown = shortened(_visible(process), SIZE, (WIDTH - 2 * MARGIN) * 0.7, bold=True)
-            self._put(Text(x, y, shown, SIZE, colours.INK, bold=True))
+            room = (WIDTH - 2 * MARGIN) * 0.7
+            shown = shortened(_visible(process), SIZE, room, bold=True)
+            self._put(Text(x, y, shown, SIZE, colours.INK, room, bold=True))
             x += text_width(shown, SIZE, bold=True) + 8
-        shown = shortened(name, SIZE, WIDTH - MARGIN - x)
-        if shown:
-            self._put(Text(x, y, shown, SIZE, colours.FAINT))
+        room = WIDTH - MARGIN - x
+        if shown := shortened(name, SIZE, room):
+            self._put(Text(x, y, shown, SIZE, colours.FAINT, room))
         self._y += ROW
 
     def _told(self, band: Band, told: Sequence[Failure]) -> None:
@@ -274,14 +275,13 @@ class _Layout:
         for failure in told:
             box = self._box_of[failure.row]
             x = box.x + box.width - _LEAST_FAILED_WIDTH / 2
-            text = shortened(_visible(failure.name), SIZE, WIDTH - 2 * MARGIN - 12, bold=True)
-            width = text_width(text, SIZE, bold=True)
+            left, right = x - 6 - MARGIN, WIDTH - MARGIN - x - 6
+            text = shortened(_visible(failure.name), SIZE, max(left, right), bold=True)
             y = self._y + 13
-            if x + 6 + width <= WIDTH - MARGIN:
-                self._put(Text(x + 6, y, text, SIZE, colours.FAILED, bold=True))
+            if text_width(text, SIZE, bold=True) <= right:
+                self._put(Text(x + 6, y, text, SIZE, colours.FAILED, right, bold=True))
             else:
-                end = max(x - 6, MARGIN + width)
-                self._put(Text(end, y, text, SIZE, colours.FAILED, "end", bold=True))
+                self._put(Text(x - 6, y, text, SIZE, colours.FAILED, left, "end", bold=True))
             self._leaders.append(Line(x, box.y + BAR, y - 1, 1.5, colours.FAILED))
             self._y += ROW - 1
         self._y += 8
@@ -293,11 +293,11 @@ class _Layout:
             x = self._x(self._start + time)
             width = text_width(text, _SMALL)
             if x + width / 2 > WIDTH - MARGIN:
-                self._put(Text(WIDTH - MARGIN, y, text, _SMALL, colours.FAINT, "end"))
+                self._put(Text(WIDTH - MARGIN, y, text, _SMALL, colours.FAINT, width, "end"))
             elif time == 0:
-                self._put(Text(x, y, text, _SMALL, colours.FAINT))
+                self._put(Text(x, y, text, _SMALL, colours.FAINT, width))
             else:
-                self._put(Text(x, y, text, _SMALL, colours.FAINT, "middle"))
+                self._put(Text(x, y, text, _SMALL, colours.FAINT, width, "middle"))
         self._y += 14
         return self._y
 
@@ -310,10 +310,13 @@ class _Layout:
     def _legend(self) -> None:
         x = float(MARGIN)
         y = self._y + 2
-        for fill, look, text in self._legend_entries():
+        for fill, look, text in list(self._legend_entries()):
+            width = text_width(text, _SMALL)
+            if x + 18 + width > WIDTH - MARGIN:
+                x, y = float(MARGIN), y + 16
             self._boxes.append(Box(x, y, 14, 11, fill, look))
-            self._put(Text(x + 18, y + 9.5, text, _SMALL, colours.FAINT))
-            x += 18 + text_width(text, _SMALL) + 12
+            self._put(Text(x + 18, y + 9.5, text, _SMALL, colours.FAINT, width))
+            x += 18 + width + 12
         self._y = y + 12
 
     def _legend_entries(self) -> Iterator[tuple[str, Look, str]]:
@@ -335,14 +338,16 @@ class _Layout:
             yield colours.MERGED, "plain", "several, too short to show"
 
     def _note(self, text: str) -> None:
-        self._put(Text(WIDTH / 2, self._y + 12, text, _SMALL, colours.FAINT, "middle"))
+        y, room = self._y + 12, float(WIDTH - 2 * MARGIN)
+        self._put(Text(WIDTH / 2, y, text, _SMALL, colours.FAINT, room, "middle"))
         self._y += ROW - 2
 
     def _text(
         self, x: float, size: int, text: str, colour: str = colours.FAINT, bold: bool = False
     ) -> None:
-        shown = shortened(_visible(text), size, WIDTH - MARGIN - x, bold)
-        self._put(Text(x, self._y + size, shown, size, colour, bold=bold))
+        room = WIDTH - MARGIN - x
+        shown = shortened(_visible(text), size, room, bold)
+        self._put(Text(x, self._y + size, shown, size, colour, room, bold=bold))
         self._y += size + 6
 
     def _put(self, text: Text) -> None:

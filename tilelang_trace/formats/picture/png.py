@@ -17,6 +17,7 @@ from tilelang_trace.errors import UserError
 from tilelang_trace.formats.picture import colours
 from tilelang_trace.formats.picture.layout import layout
 from tilelang_trace.formats.picture.shapes import Box, Line, Picture, Text
+from tilelang_trace.formats.picture.text_width import ELLIPSIS
 from tilelang_trace.trace.model import Trace
 
 if TYPE_CHECKING:
@@ -108,6 +109,7 @@ def _hatch(image: Image, area: tuple[int, int, int, int]) -> None:
 
 def _text(on: ImageDraw, text: Text) -> None:
     font, shown = _drawable(text.text, text.size * SCALE)
+    shown = _cut(font, shown, text.room * SCALE)
     anchor = {"start": "ls", "middle": "ms", "end": "rs"}[text.anchor]
     at = (text.x * SCALE, round(text.y * SCALE))
     on.text(at, shown, text.colour, font, anchor)
@@ -117,15 +119,27 @@ def _text(on: ImageDraw, text: Text) -> None:
 
 
 def _drawable(text: str, size: int) -> tuple[FreeTypeFont, str]:
-    """A font, and the text as it can show it."""
-    own = _own_font(size)
-    if all(_has(own, character) for character in set(text)):
-        return own, text
-    for name in _SYSTEM_FONTS:
-        font = _system_font(name, size)
-        if font is not None and all(_has(font, character) for character in set(text)):
-            return font, text
-    return own, "".join(c if _has(own, c) else ascii(c)[1:-1] for c in text)
+    """The font that has most of a text, and the text as it can show it."""
+    characters = sorted(set(text))
+    fonts = [_own_font(size)]
+    if not text.isascii():
+        fonts += [font for name in _SYSTEM_FONTS if (font := _system_font(name, size))]
+    best = max(fonts, key=lambda font: sum(_has(font, c) for c in characters))
+    return best, "".join(c if _has(best, c) else ascii(c)[1:-1] for c in text)
+
+
+def _cut(font: FreeTypeFont, text: str, room: float) -> str:
+    """The text, or its beginning with an ellipsis, in so many pixels."""
+    if font.getlength(text) <= room:
+        return text
+    fits, too_long = 0, len(text)
+    while too_long - fits > 1:
+        middle = (fits + too_long) // 2
+        if font.getlength(text[:middle] + ELLIPSIS) <= room:
+            fits = middle
+        else:
+            too_long = middle
+    return text[:fits] + ELLIPSIS
 
 
 @lru_cache(maxsize=8)

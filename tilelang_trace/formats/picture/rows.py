@@ -1,7 +1,7 @@
 """Which lanes of a Trace are drawn, and which levels of nesting in them.
 
-Where all has no room, each lane shows fewer levels, then fewer lanes are shown: those with a failure
-first, then by the time in them. A failed slice keeps its level and those right above it.
+Where not all has room, each lane shows fewer levels, then fewer lanes are shown: those with a
+failure first, then by the time in them. A failed slice keeps its level and those right above it.
 """
 
 from __future__ import annotations
@@ -71,7 +71,8 @@ def bands(slices: Slices, depth: Ids, failed: Sequence[int]) -> tuple[list[Band]
         for lane, (first, last) in spans.items()
     }
     by_weight = sorted(spans, key=lambda n: (n not in failed_depth, -busy[n], n))
-    shown, left = set(), ROOM
+    shown: set[int] = set()
+    left = ROOM
     for lane in by_weight:
         left -= len(levels(lane, limit)) + 1
         if left < 0 and shown:
@@ -85,7 +86,7 @@ def bands(slices: Slices, depth: Ids, failed: Sequence[int]) -> tuple[list[Band]
 
 
 def _levels(deepest: int, limit: int, failed: int) -> tuple[Level, ...]:
-    """At most `limit` levels of 0 to `deepest`: the first ones, and those down to a failed slice."""
+    """At most `limit` levels of 0 to `deepest`: the first, and those down to a failed slice."""
     if failed < limit:
         return tuple(Level(depth, 0) for depth in range(min(deepest + 1, limit)))
     head = limit // 2

@@ -46,6 +46,8 @@ class Text:
     text: str
     size: int
     colour: str
+    room: float
+    """The pixels that it may take; it does, with any font of usual width."""
     anchor: Literal["start", "middle", "end"] = "start"
     """What of the text is at `x`."""
     bold: bool = False

@@ -116,5 +116,5 @@ def _is_allowed(code: int) -> bool:
         code in (0x9, 0xA, 0xD)
         or 0x20 <= code <= 0xD7FF
         or 0xE000 <= code <= 0xFFFD
-        or 0x10000 <= code
+        or code >= 0x10000
     )
