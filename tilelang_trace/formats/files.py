@@ -210,9 +210,14 @@ def write(trace: Trace, path: str | os.PathLike[str]) -> None:
 
     The same Trace gives the same bytes.
     """
+    write_whole(path, pieces(trace, path))
+
+
+def pieces(trace: Trace, path: str | os.PathLike[str]) -> Iterator[bytes]:
+    """The bytes of a file of this name. Raises UserError."""
     known, compressed = format_for(path)
-    pieces = known.write(trace)
-    write_whole(path, _compressed(pieces) if compressed else pieces)
+    found = known.write(trace)
+    return _compressed(found) if compressed else found
 
 
 def _compressed(pieces: Iterable[bytes]) -> Iterator[bytes]:
