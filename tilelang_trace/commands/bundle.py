@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tilelang_trace.errors import UserError
+from tilelang_trace.reports.text import plural, visible
+
+if TYPE_CHECKING:
+    from tilelang_trace.sharing.bundle.bundle import Bundle
+    from tilelang_trace.sharing.redaction.redact import Change
 
 NAME = "bundle"
 HELP = "Pack a trace for a bug report: redacted, with the issue's text, a picture and a reproducer."
 
 _MEGA = 1_000_000
 _NOT_REPRODUCED = 1
+_PLACES = 3
+"""Named of those in which something was hidden."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -76,7 +85,9 @@ def run(options: argparse.Namespace) -> int:
     redaction = Redaction(names=options.redact == "names")
     if options.dry_run:
         if options.redact == "none":
-            raise UserError("bundle: --dry-run lists what is hidden, and --redact none hides nothing")
+            raise UserError(
+                "bundle: --dry-run lists what is hidden, and --redact none hides nothing"
+            )
         _list(bundle.hidden(traces, redaction))
         return 0
     choice = bundle.Choice(None if options.redact == "none" else redaction, options.verify)
@@ -87,3 +98,36 @@ def run(options: argparse.Namespace) -> int:
     if options.print_issue:
         print(made.issue, end="")
     return _tell(output, made)
+
+
+def _default_output(trace: str, ending: str) -> str:
+    """Beside the trace: `mlp.pftrace` -> `mlp.report.zip`."""
+    path = Path(trace)
+    return str(path.with_name(f"{path.name.partition('.')[0] or 'trace'}.report{ending}"))
+
+
+def _list(changes: Sequence[Change]) -> None:
+    """Print what would be hidden, for the person whose secrets they are."""
+    for change in changes:
+        to = visible(change.new) or "(left out)"
+        where = ", ".join(map(visible, change.places[:_PLACES]))
+        more = f" and {len(change.places) - _PLACES} more" if change.places[_PLACES:] else ""
+        print(f"{change.kind}: {visible(change.old)} -> {to}, {change.count} x, in {where}{more}")
+    if not changes:
+        print("nothing to hide was found")
+
+
+def _tell(output: str, made: Bundle) -> int:
+    """Say on stderr what was written; returns the exit code."""
+
+    def say(text: str) -> None:
+        print(f"tilelang-trace: {visible(text)}", file=sys.stderr)
+
+    hidden = f", {plural(len(made.changes), 'thing')} hidden" if made.changes else ""
+    say(f"wrote {output} ({len(made.archive) / _MEGA:.1f} MB{hidden})")
+    for text in made.left_out:
+        say(f"left out, to fit: {text}")
+    for verdict in made.verdicts.values():
+        say(f"reproducer: {verdict.words}")
+    same = all(verdict.same for verdict in made.verdicts.values())
+    return 0 if same else _NOT_REPRODUCED

@@ -15,6 +15,7 @@ whose name begins with a dot (`members.is_hidden`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from shlex import quote
 
 import orjson
 
@@ -29,7 +30,7 @@ from tilelang_trace.reports import as_table, choice, report
 from tilelang_trace.reports.compare import as_table as compare_as_table
 from tilelang_trace.reports.compare import choice as compare_choice
 from tilelang_trace.reports.compare import report as compare_report
-from tilelang_trace.reports.issue.issue import Attached, compare_issue_text, issue_text
+from tilelang_trace.reports.issue.issue_text import comparison_text, issue_text
 from tilelang_trace.sharing.bundle.material import BASE, NEW, TRACE, Material
 from tilelang_trace.trace.arguments import PASS
 from tilelang_trace.trace.failed_passes import FAILED_PASSES
@@ -60,7 +61,8 @@ def trace_members(material: Material) -> dict[str, bytes]:
 def report_members(material: Material, archive: str) -> dict[str, bytes]:
     """The files for people."""
     found: dict[str, bytes] = {}
-    texts = {README: issue(material, archive), "summary.txt": _summary(material)}
+    readme = issue(material, archive, picture=PICTURES[0])
+    texts = {README: readme, "summary.txt": _summary(material)}
     for name, text in texts.items():
         found[FOLDER + name] = _bytes(text)
     found[FOLDER + "environment.json"] = _environment(material)
@@ -76,24 +78,30 @@ def report_members(material: Material, archive: str) -> dict[str, bytes]:
     return found
 
 
-def issue(material: Material, archive: str) -> str:
-    """The issue's text."""
-    attached = Attached(
-        archive=archive,
-        reproducers={
-            _of_side(side) + "reproducer.py": material.verdicts.get(side, "")
-            for side, reproducer in material.reproducers.items()
-            if not reproducer.why_not
-        },
-        without_reproducer=tuple(r.why_not for r in material.reproducers.values() if r.why_not),
-        left_out=material.left_out,
-    )
+def issue(material: Material, archive: str, *, picture: str | None = None) -> str:
+    """The issue's text; `picture` is the address of the picture, if the reader has it."""
     comparison = _compared(material)
-    if comparison is None:
-        return issue_text(material.traces[TRACE], attached)
-    return compare_issue_text(
-        comparison, material.traces[BASE], material.traces[NEW], attached
+    if comparison is not None:
+        return comparison_text(comparison, attachment=archive)
+    reproducer = material.reproducers.get(TRACE)
+    left_out = list(material.left_out)
+    if reproducer is not None and reproducer.why_not:
+        left_out.append(f"a reproducer: {reproducer.why_not}")
+    return issue_text(
+        material.traces[TRACE],
+        attachment=archive,
+        picture=picture,
+        reproducer=_commands(archive, material.verdicts.get(TRACE, ""))
+        if reproducer is not None and not reproducer.why_not
+        else "",
+        left_out=left_out,
     )
+
+
+def _commands(archive: str, verdict: str) -> str:
+    """How to run the reproducer."""
+    told = f"  # {verdict}" if verdict else ""
+    return f"tilelang-trace reproduce {quote(archive)}{told}"
 
 
 def picture(material: Material, name: str) -> bytes:
