@@ -90,7 +90,7 @@ def test_then_short_passes_and_no_more_than_must(share: float) -> None:
 
 
 def test_what_can_not_be_made_small_enough_is_refused() -> None:
-    with pytest.raises(UserError, match="even without IR and short passes, but only 0.0 MB"):
+    with pytest.raises(UserError, match=r"even without IR and short passes, but only 0\.0 MB"):
         fit(compiled(), 100)
 
 

@@ -5,7 +5,7 @@ written.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tilelang_trace.errors import UserError
@@ -15,8 +15,8 @@ from tilelang_trace.reports.text import plural
 from tilelang_trace.sharing.bundle.fitting import fitted
 from tilelang_trace.sharing.bundle.material import Material
 from tilelang_trace.sharing.bundle.members import FOLDER, issue, members, picture, shown
-from tilelang_trace.sharing.redaction.proof import leaks
 from tilelang_trace.sharing.redaction.choice import Redaction
+from tilelang_trace.sharing.redaction.proof import leaks
 from tilelang_trace.sharing.redaction.redact import Change, Redacted, redact
 from tilelang_trace.sharing.reproducer import Verdict, make_reproducer, verify
 from tilelang_trace.trace.model import Trace
@@ -33,7 +33,7 @@ _TRACE_ENDINGS = (".pftrace.gz", ".json.gz")
 class Choice:
     """How an archive is made."""
 
-    redaction: Redaction | None = Redaction()
+    redaction: Redaction | None = field(default_factory=Redaction)
     """What to hide; None hides nothing."""
     verify: bool = False
     """Run the reproducers, each in a new process, and tell what came of it. That executes the
