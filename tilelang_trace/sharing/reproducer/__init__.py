@@ -12,6 +12,6 @@ from tilelang_trace.sharing.reproducer.reproducer import (
     failed_pass_of,
     make_reproducer,
 )
-from tilelang_trace.sharing.reproducer.verify import Verdict, verify
+from tilelang_trace.sharing.reproducer.verify import Verdict, verify, write_files
 
-__all__ = ["Reproducer", "Verdict", "failed_pass_of", "make_reproducer", "verify"]
+__all__ = ["Reproducer", "Verdict", "failed_pass_of", "make_reproducer", "verify", "write_files"]
