@@ -18,6 +18,8 @@ from tilelang_trace.trace.model import Trace
 
 _KERNELS_NAMED = 3
 _VERSIONS = {"tilelang": "TileLang", "tvm": "TVM", "tvm_ffi": "tvm-ffi", "python": "Python"}
+VERSION_NAMES = (*_VERSIONS.values(), "host", "target")
+"""Those names in `Headline.versions` that are not from the trace."""
 
 
 @dataclass(frozen=True)
@@ -96,9 +98,6 @@ def _versions(trace: Trace) -> Iterator[tuple[str, str]]:
     for key, name in _VERSIONS.items():
         if versions.get(key):
             yield name, str(versions[key])
-    for key, value in versions.items():
-        if key not in _VERSIONS and value:
-            yield key, str(value)
     host = _object(trace.metadata.get("host"))
     system = [str(host[key]) for key in ("platform", "machine") if host.get(key)]
     if system:
@@ -109,6 +108,9 @@ def _versions(trace: Trace) -> Iterator[tuple[str, str]]:
     known = dict.fromkeys(_short_target(text) for target in targets if (text := _text(target)))
     if known:
         yield "target", ", ".join(known)
+    for key, value in versions.items():
+        if key not in _VERSIONS and value:
+            yield key, str(value)
 
 
 def _short_target(target: str) -> str:

@@ -17,6 +17,7 @@ from tilelang_trace.reports.as_markdown import code, fenced, heading, table
 from tilelang_trace.reports.issue.fitting import LIMIT, Fold, fitting, safe_lines, shown, size
 from tilelang_trace.reports.issue.issue import SLOWEST, Issue
 from tilelang_trace.reports.text import duration, middle_cut, plural, visible
+from tilelang_trace.trace.headline import VERSION_NAMES
 from tilelang_trace.trace.json_values import Json
 
 _NAME = 100
@@ -24,6 +25,7 @@ _NAME = 100
 _PATH = 12
 """Names of a path."""
 _ERROR_ROOM = 4000
+_VERSIONS = 16
 _OPTIONS = 10
 _REASONS = 5
 _OTHERS = 50
@@ -160,13 +162,10 @@ def _versions(issue: Issue) -> Iterator[str]:
         yield from table(("what", "value"), 0, rows)
 
 
-_FOREIGN_VERSIONS = 10
-
-
 def _known_versions(issue: Issue) -> list[tuple[str, str]]:
     found = []
-    for name, value in issue.headline.versions[:_FOREIGN_VERSIONS]:
-        found.append((name if name.replace("-", "").isalnum() else _code(name), value))
+    for name, value in issue.headline.versions[:_VERSIONS]:
+        found.append((name if name in VERSION_NAMES else _code(name), value))
     tool = issue.metadata.get("tool")
     return [*found, ("recorded with", tool)] if isinstance(tool, str) else found
 
@@ -232,9 +231,10 @@ def _folds(issue: Issue) -> Iterator[Fold]:
     if issue.others:
         lines = tuple(_one_line(other) for other in issue.others[:_OTHERS])
         yield Fold(f"Further failures ({len(issue.others)})", lines)
-    if issue.context or issue.targets:
-        options = {**issue.context, "target": list(issue.targets)}
-        yield Fold("PassContext and target", tuple(_entries(options)))
+    options = [*_entries(issue.context)]
+    options += [line for target in issue.targets for line in safe_lines(f"target: {target}")]
+    if options:
+        yield Fold("PassContext and target", tuple(options))
     environment = {k: v for k, v in issue.metadata.items() if k not in ("command", "exit")}
     if environment:
         yield Fold("Environment", tuple(_entries(environment)))

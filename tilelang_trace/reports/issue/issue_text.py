@@ -42,7 +42,7 @@ def issue_text(
 
 def comparison_text(comparison: Comparison, *, attachment: str = "report.zip") -> str:
     """As `issue_text`, of two compiles."""
-    ending = ["", *how_to_open(attachment)]
+    ending = list(how_to_open(attachment))
     room = LIMIT - size(ending)
     for rows in _ROWS:
         report = make_report(comparison, Choice(top=rows, unchanged=False))
