@@ -13,7 +13,7 @@ from tilelang_trace.reports.text import plural, visible
 
 if TYPE_CHECKING:
     from tilelang_trace.sharing.bundle.bundle import Bundle
-    from tilelang_trace.sharing.redaction.redact import Change
+    from tilelang_trace.sharing.redaction.changes import Change
 
 NAME = "bundle"
 HELP = "Pack a trace for a bug report: redacted, with the issue's text, a picture and a reproducer."

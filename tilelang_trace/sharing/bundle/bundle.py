@@ -15,9 +15,10 @@ from tilelang_trace.reports.text import plural
 from tilelang_trace.sharing.bundle.fitting import fitted
 from tilelang_trace.sharing.bundle.material import Material
 from tilelang_trace.sharing.bundle.members import FOLDER, issue, members, picture, shown
+from tilelang_trace.sharing.redaction.changes import Change
 from tilelang_trace.sharing.redaction.choice import Redaction
 from tilelang_trace.sharing.redaction.proof import leaks
-from tilelang_trace.sharing.redaction.redact import Change, Redacted, redact
+from tilelang_trace.sharing.redaction.redact import Redacted, redact_all
 from tilelang_trace.sharing.reproducer import Verdict, make_reproducer, verify
 from tilelang_trace.trace.model import Trace
 
@@ -68,7 +69,7 @@ def check_output(output: str) -> None:
 
 def hidden(traces: Mapping[str, Trace], redaction: Redaction) -> tuple[Change, ...]:
     """What a bundle of these traces would hide."""
-    return _changes(_redacted(traces, redaction))
+    return _changes(_redacted(traces, redaction, ""))
 
 
 def make_bundle(traces: Mapping[str, Trace], output: str, choice: Choice) -> Bundle:
@@ -79,12 +80,12 @@ def make_bundle(traces: Mapping[str, Trace], output: str, choice: Choice) -> Bun
     found in it.
     """
     check_output(output)
-    redacted = _redacted(traces, choice.redaction) if choice.redaction else {}
+    name = Path(output).name
+    redacted = _redacted(traces, choice.redaction, name) if choice.redaction else {}
     shared = {name: redacted[name].trace if redacted else traces[name] for name in traces}
     material, verdicts = _with_reproducers(Material(shared), choice.verify)
-    name = Path(output).name
-    for one in redacted.values():
-        name = one.text(name)
+    if redacted:
+        name = next(iter(redacted.values())).text(name)
     pack = _packer(output, name)
     material, archive = fitted(material, pack, choice.most_bytes)
     _prove(output, archive, redacted)
@@ -98,12 +99,16 @@ def make_bundle(traces: Mapping[str, Trace], output: str, choice: Choice) -> Bun
     )
 
 
-def _redacted(traces: Mapping[str, Trace], redaction: Redaction) -> dict[str, Redacted]:
-    return {name: redact(trace, redaction) for name, trace in traces.items()}
+def _redacted(
+    traces: Mapping[str, Trace], redaction: Redaction, archive: str
+) -> dict[str, Redacted]:
+    done = redact_all(list(traces.values()), redaction, with_texts=[archive])
+    return dict(zip(traces, done))
 
 
 def _changes(redacted: Mapping[str, Redacted]) -> tuple[Change, ...]:
-    return tuple(dict.fromkeys(change for one in redacted.values() for change in one.changes))
+    """What was replaced in all of them."""
+    return tuple(change for one in redacted.values() for change in one.changes)
 
 
 def _with_reproducers(material: Material, run: bool) -> tuple[Material, dict[str, Verdict]]:
