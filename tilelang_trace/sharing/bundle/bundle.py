@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tilelang_trace.errors import UserError
 from tilelang_trace.formats import files
-from tilelang_trace.formats.archives.writing import tar_gzipped, zipped
+from tilelang_trace.formats.archives.writing import everything_in, tar_gzipped, zipped
 from tilelang_trace.reports.text import plural
 from tilelang_trace.sharing.bundle.fitting import fitted
 from tilelang_trace.sharing.bundle.material import Material
@@ -139,7 +139,7 @@ def _packer(output: str, name: str) -> Callable[[Material], bytes]:
 def _prove(output: str, archive: bytes, redacted: Mapping[str, Redacted]) -> None:
     """Raises UserError if the archive, read back, holds anything that was to be hidden."""
     secrets = frozenset(secret for one in redacted.values() for secret in one.secrets)
-    found = leaks([(Path(output).name, archive)], secrets)
+    found = leaks(everything_in(archive), secrets)
     if found:
         first = found[0]
         raise UserError(
