@@ -157,7 +157,9 @@ def _is_trace(data: bytes) -> bool:
         known = sniff(data)
     except UserError:
         return False
-    return known is not JSON or b'"traceEvents"' in data or data.lstrip()[:1] == b"["
+    if known is JSON:
+        return b'"traceEvents"' in data or data.lstrip()[:1] == b"["
+    return known.reader is not None
 
 
 def _the_one(archive: str, traces: dict[str, bytes], wanted: str) -> bytes:
