@@ -144,10 +144,7 @@ Shown = Callable[[str, str, str], str]
 def rewrite(text: str, places: Places, show: Shown) -> str:
     """A text with the paths in it as `show` wants their parts."""
 
-    def posix(match: re.Match[str]) -> str:
-        return _shown(match[0], places, show)
-
-    def unc(match: re.Match[str]) -> str:
+    def path(match: re.Match[str]) -> str:
         return _shown(match[0], places, show)
 
     def encoded(match: re.Match[str]) -> str:
@@ -157,16 +154,26 @@ def rewrite(text: str, places: Places, show: Shown) -> str:
         return show("home", match[0], unquote(match[0]).replace("\\", "/"))
 
     if "\\" in text:
-        text = _UNC.sub(unc, text)
+        text = _UNC.sub(path, text)
     if ":" in text:
-        text = _DRIVE.sub(posix, text)
+        text = _DRIVE.sub(path, text)
     if "%5c" in text.lower() or "%2f" in text.lower():
         text = _ENCODED.sub(encoded, text)
     if "~" in text or "HOME" in text:
-        text = _TILDE.sub(posix, text)
-    if "/" in text:
-        text = _POSIX.sub(posix, text)
+        text = _TILDE.sub(path, text)
+    if _has_path(text):
+        text = _POSIX.sub(path, text)
     return text
+
+
+def _has_path(text: str) -> bool:
+    """Whether a slash is in a text that is no division (a program is long, and has many)."""
+    position = text.find("/")
+    while position >= 0:
+        if text[position + 1 : position + 2].strip("/ "):
+            return True
+        position = text.find("/", position + 1)
+    return False
 
 
 def _shown(path: str, places: Places, show: Shown) -> str:
