@@ -55,7 +55,17 @@ _RULES: tuple[tuple[tuple[str, ...], str], ...] = (
 _SHORTEST = 7
 """Characters of the shortest text that one of these finds something in: `-u me:p`, `a://b@c`."""
 
-_WORDS_OF_NAMES = ("token", "secret", "passw", "passphrase", "pwd", "credential", "auth", "key", "cookie")
+_WORDS_OF_NAMES = (
+    "token",
+    "secret",
+    "passw",
+    "passphrase",
+    "pwd",
+    "credential",
+    "auth",
+    "key",
+    "cookie",
+)
 _NAMED = (
     r"(?i)(?:token|secret|passw|passphrase|pwd|credential|auth|key|cookie)[\w.-]*"
     r"(?P<close>(?:\\*[\"'])?\]?)(?P<sep>\s*(?:=>|[=:]|%3D)\s*|[ ]+)"
@@ -64,19 +74,74 @@ _NAMED = (
 )
 
 _ALONE = frozenset(
-    "token secret secrets password passwd passphrase pwd credential credentials auth authorization "
-    "bearer key apikey cookie".split()
+    [
+        "token",
+        "secret",
+        "secrets",
+        "password",
+        "passwd",
+        "passphrase",
+        "pwd",
+        "credential",
+        "credentials",
+        "auth",
+        "authorization",
+        "bearer",
+        "key",
+        "apikey",
+        "cookie",
+    ]
 )
 """Words that, at the end of a name, say that its value is secret."""
 _SURELY = frozenset(
-    "secret secrets password passwd passphrase credential credentials apikey cookie".split()
+    [
+        "secret",
+        "secrets",
+        "password",
+        "passwd",
+        "passphrase",
+        "credential",
+        "credentials",
+        "apikey",
+        "cookie",
+    ]
 )
 _SURE_PAIRS = frozenset(
-    [(a, "key") for a in "api access private secret signing encryption master account auth".split()]
-    + [(a, "token") for a in "api access auth refresh bearer session secret personal".split()]
+    [
+        (a, "key")
+        for a in [
+            "api",
+            "access",
+            "private",
+            "secret",
+            "signing",
+            "encryption",
+            "master",
+            "account",
+            "auth",
+        ]
+    ]
+    + [
+        (a, "token")
+        for a in ["api", "access", "auth", "refresh", "bearer", "session", "secret", "personal"]
+    ]
 )
 _HARMLESS_BEFORE = frozenset(
-    "cache kernel hash sort dict primary foreign config public registry lookup group next".split()
+    [
+        "cache",
+        "kernel",
+        "hash",
+        "sort",
+        "dict",
+        "primary",
+        "foreign",
+        "config",
+        "public",
+        "registry",
+        "lookup",
+        "group",
+        "next",
+    ]
 )
 _NOT_A_VALUE = frozenset(("none", "null", "true", "false", "yes", "no", "undefined", ""))
 _SPLIT = r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+"

@@ -1,1 +1,1 @@
-"""A Trace for other people: one file for a bug report, without what is private, and a look at it."""
+"""A Trace for other people: a file for a bug report, without what is private, and a look at it."""

@@ -224,7 +224,7 @@ def _begins(text: str, position: int) -> bool:
     """
     before = text[position - 1 : position]
     if not before or not _WORDY.match(before):
-        return before not in (")", "]", "}") or not text[position] == "/"
+        return before not in (")", "]", "}") or text[position] != "/"
     if text[position - 2 : position - 1] == "-" and text[position] == "/":  # -I/home/jdoe
         return True
     if re.match(r"/(?:home|Users)/", text[position : position + 7]):
@@ -243,8 +243,8 @@ def _in_base64(data: bytes) -> Iterator[bytes]:
         coded = base64.b64encode(bytes(shift) + data)
         begin = (0, 2, 3)[shift]
         whole = (shift + len(data)) // 3 * 4
-        for variant in {coded[begin:whole], coded[begin:whole].translate(_URL_SAFE)}:
-            yield variant
+        yield coded[begin:whole]
+        yield coded[begin:whole].translate(_URL_SAFE)
 
 
 _URL_SAFE = bytes.maketrans(b"+/", b"-_")

@@ -37,7 +37,7 @@ COMPILERS = "name of a pass"
 
 
 class Texts(Protocol):
-    """What becomes of texts. `key` is the name that a text is the value of, or one of those above."""
+    """What becomes of texts. `key` is the name that a text is the value of, or one of the above."""
 
     def shown(self, text: str, key: str) -> str:
         """What stands for a text."""
