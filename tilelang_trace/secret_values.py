@@ -52,28 +52,96 @@ _RULES: tuple[tuple[tuple[str, ...], str], ...] = (
     (("-u ",), r"(?<!\S)-u\s+[^\s:\"']+:(?P<v>[^\s\"'<>*]+)"),
 )
 
-_WORDS_OF_NAMES = ("token", "secret", "passw", "passphrase", "pwd", "credential", "auth", "key")
+_SHORTEST = 7
+"""Characters of the shortest text that one of these finds something in: `-u me:p`, `a://b@c`."""
+
+_WORDS_OF_NAMES = (
+    "token",
+    "secret",
+    "passw",
+    "passphrase",
+    "pwd",
+    "credential",
+    "auth",
+    "key",
+    "cookie",
+)
 _NAMED = (
-    r"(?i)(?:token|secret|passwo?r?d|passphrase|pwd|credential|auth|key|cookie)[\w.-]*"
+    r"(?i)(?:token|secret|passw|passphrase|pwd|credential|auth|key|cookie)[\w.-]*"
     r"(?P<close>(?:\\*[\"'])?\]?)(?P<sep>\s*(?:=>|[=:]|%3D)\s*|[ ]+)"
     r"(?:[rbuf]?(?P<quote>\\*[\"'])(?P<quoted>(?:(?!(?P=quote))[^\n]){0,4096})(?P=quote)"
     r"|(?P<bare>[^\s\"'`,;&<>()\[\]{}\\]+)(?P<call>[(\[]?))"
 )
 
 _ALONE = frozenset(
-    "token secret secrets password passwd passphrase pwd credential credentials auth authorization "
-    "bearer key apikey cookie".split()
+    [
+        "token",
+        "secret",
+        "secrets",
+        "password",
+        "passwd",
+        "passphrase",
+        "pwd",
+        "credential",
+        "credentials",
+        "auth",
+        "authorization",
+        "bearer",
+        "key",
+        "apikey",
+        "cookie",
+    ]
 )
 """Words that, at the end of a name, say that its value is secret."""
 _SURELY = frozenset(
-    "secret secrets password passwd passphrase credential credentials apikey cookie".split()
+    [
+        "secret",
+        "secrets",
+        "password",
+        "passwd",
+        "passphrase",
+        "credential",
+        "credentials",
+        "apikey",
+        "cookie",
+    ]
 )
 _SURE_PAIRS = frozenset(
-    [(a, "key") for a in "api access private secret signing encryption master account auth".split()]
-    + [(a, "token") for a in "api access auth refresh bearer session secret personal".split()]
+    [
+        (a, "key")
+        for a in [
+            "api",
+            "access",
+            "private",
+            "secret",
+            "signing",
+            "encryption",
+            "master",
+            "account",
+            "auth",
+        ]
+    ]
+    + [
+        (a, "token")
+        for a in ["api", "access", "auth", "refresh", "bearer", "session", "secret", "personal"]
+    ]
 )
 _HARMLESS_BEFORE = frozenset(
-    "cache kernel hash sort dict primary foreign config public registry lookup group next".split()
+    [
+        "cache",
+        "kernel",
+        "hash",
+        "sort",
+        "dict",
+        "primary",
+        "foreign",
+        "config",
+        "public",
+        "registry",
+        "lookup",
+        "group",
+        "next",
+    ]
 )
 _NOT_A_VALUE = frozenset(("none", "null", "true", "false", "yes", "no", "undefined", ""))
 _SPLIT = r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+"
@@ -86,12 +154,14 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.DOTALL)
 
 
+@functools.lru_cache(10_000)
 def named_secret(name: str) -> Strength:
     """Whether a name says that its value is secret: surely, or only if the value looks random too.
 
     `KEY` is as much a tensor of an attention kernel as a key of somebody's account.
     """
-    if not any(word in name.lower() for word in (*_WORDS_OF_NAMES, "cookie")):
+    lower = name.lower()
+    if not any(word in lower for word in _WORDS_OF_NAMES):
         return "no"
     plain = name.lstrip("-")
     words = [word.lower() for word in _compiled(_SPLIT).findall(plain)]
@@ -119,9 +189,9 @@ def looks_random(value: str) -> bool:
 def is_secret(name: str, value: str) -> bool:
     """Whether the value of this name has to be hidden as a whole."""
     value = value.strip()
-    if value.lower() in _NOT_A_VALUE or value[0] in "<*$%":
-        return False
     strength = named_secret(name)
+    if strength == "no" or value.lower() in _NOT_A_VALUE or value[0] in "<*$%":
+        return False
     return strength == "yes" or (strength == "if random" and looks_random(value))
 
 
@@ -129,11 +199,16 @@ def spans(text: str) -> list[tuple[int, int]]:
     """Where secret values stand in a text: begin and end of each, in order, none inside another."""
     found: list[tuple[int, int]] = []
     lower = text.lower()
-    for cues, pattern in _RULES:
-        if any(cue in lower for cue in cues):
-            found += [match.span("v") for match in _compiled(pattern).finditer(text)]
-    if any(word in lower for word in _WORDS_OF_NAMES):
-        found += _named(text)
+    if len(text) >= _SHORTEST:
+        for cues, pattern in _RULES:
+            for cue in cues:
+                if cue in lower:
+                    found += [match.span("v") for match in _compiled(pattern).finditer(text)]
+                    break
+    if "=" in text or ":" in text or "--" in text or "%3" in text:
+        found += _named(text, lower)
+    if not found:
+        return found
     found.sort(key=lambda span: (span[0], -span[1]))
     apart: list[tuple[int, int]] = []
     for begin, end in found:
@@ -142,13 +217,15 @@ def spans(text: str) -> list[tuple[int, int]]:
     return apart
 
 
-def _named(text: str) -> list[tuple[int, int]]:
+def _named(text: str, lower: str) -> list[tuple[int, int]]:
     found = []
     pattern = _compiled(_NAMED)
-    position = 0
-    while (match := pattern.search(text, position)) is not None:
-        position = match.start() + 3
-        begin = match.start()
+    last = 0
+    for position in _places_of_names(lower):
+        match = pattern.match(text, position) if position >= last else None
+        if match is None:
+            continue
+        begin = position
         while begin and (text[begin - 1].isalnum() or text[begin - 1] in "_-."):
             begin -= 1
         name = text[begin : match.start("close")]
@@ -161,8 +238,18 @@ def _named(text: str) -> list[tuple[int, int]]:
             continue  # a call, or a type such as `T.Buffer`
         if is_secret(f"--{name}" if in_address else name, value):
             found.append(match.span(group))
-            position = match.end(group)
+            last = match.end(group)
     return found
+
+
+def _places_of_names(lower: str) -> list[int]:
+    places = []
+    for word in _WORDS_OF_NAMES:
+        position = lower.find(word)
+        while position >= 0:
+            places.append(position)
+            position = lower.find(word, position + 1)
+    return sorted(places)
 
 
 def masked_text(text: str) -> str:

@@ -1,1 +1,3 @@
-"""A Trace for other people: one file for a bug report, nothing private in it, and a look at it."""
+"""What leaves the machine: bundles for bug reports, what is hidden in them, what reruns a failure,
+and the viewer.
+"""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import getpass
 import os
 import socket
@@ -32,15 +33,12 @@ def this_machine() -> Machine:
     """What this process knows of who runs it, and where. No network is asked."""
     variables = ("USER", "LOGNAME", "USERNAME", "SUDO_USER")
     users = {os.environ.get(name, "") for name in variables}
-    try:
+    # A container may run as a user who has no name, and no home.
+    with contextlib.suppress(OSError, KeyError):
         users.add(getpass.getuser())
-    except (OSError, KeyError):  # a container may run as a user without a name
-        pass
     homes = {os.environ.get(name, "") for name in ("HOME", "USERPROFILE")}
-    try:
+    with contextlib.suppress(RuntimeError):
         homes.add(str(Path.home()))
-    except RuntimeError:  # the same
-        pass
     hosts = {socket.gethostname(), *(os.environ.get(n, "") for n in ("HOSTNAME", "COMPUTERNAME"))}
     try:
         folders = (os.getcwd(),)

@@ -10,7 +10,16 @@ from tilelang_trace.trace.json_values import Json
 
 ALLOWED = (
     *("TVM_*", "TILELANG_*", "TL_*", "DMLC_*", "TORCH_*", "TRITON_*", "MLC_*"),
-    *("CUDA_*", "NVCC_*", "CUDNN_*", "ROCM_*", "HIP_*", "HSA_*", "ROCR_*", "NVIDIA_VISIBLE_DEVICES"),
+    *(
+        "CUDA_*",
+        "NVCC_*",
+        "CUDNN_*",
+        "ROCM_*",
+        "HIP_*",
+        "HSA_*",
+        "ROCR_*",
+        "NVIDIA_VISIBLE_DEVICES",
+    ),
     *("OMP_*", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "KMP_*"),
     *("PYTHONHASHSEED", "PYTHONPATH", "PYTHONHOME", "PYTHONOPTIMIZE", "PYTHONDONTWRITEBYTECODE"),
     *("PYTHONUNBUFFERED", "PYTHONFAULTHANDLER", "PYTHONMALLOC"),

@@ -24,9 +24,20 @@ _ASSIGNED_FOLDER = re.compile(
 )
 _HOME_KEYS = frozenset(("home", "userprofile", "home_directory", "homedir"))
 _FOLDER_KEYS = frozenset(
-    "working_directory cwd pwd oldpwd workdir work_dir current_directory project_root".split()
+    [
+        "working_directory",
+        "cwd",
+        "pwd",
+        "oldpwd",
+        "workdir",
+        "work_dir",
+        "current_directory",
+        "project_root",
+    ]
 )
-_SOURCE_KEYS = frozenset("command argv file cmd cmdline command_line script filename path".split())
+_SOURCE_KEYS = frozenset(
+    ["command", "argv", "file", "cmd", "cmdline", "command_line", "script", "filename", "path"]
+)
 _WORD_IN_NAME = re.compile(r"[A-Z][a-z]+|[a-z]+")
 _PLAIN_HOST = re.compile(r"[A-Za-z0-9][\w-]*(?:\.[\w-]+)*")
 
@@ -90,7 +101,7 @@ class Known:
             self.hosts.update(h for h in (name, short) if h.lower() not in _NO_HOSTS)
 
 
-_NO_HOSTS = frozenset("localhost localhost.localdomain www llvm c cuda cpu".split())
+_NO_HOSTS = frozenset(["localhost", "localhost.localdomain", "www", "llvm", "c", "cuda", "cpu"])
 
 
 class Learner:

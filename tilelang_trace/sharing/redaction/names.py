@@ -10,33 +10,35 @@ from __future__ import annotations
 import functools
 import re
 
-COMMON = frozenset(
-    # users and hosts of images, machines and services, which tell of nobody
-    "root user users admin administrator guest test tester demo ubuntu debian fedora centos alpine "
-    "runner runneradmin jenkins gitlab github circleci travis docker podman conda jovyan vscode "
-    "codespace coder nobody daemon default public shared system service services local localhost "
-    "localdomain localadmin host hostname home node server client machine laptop desktop linux "
-    "windows darwin macos android arm64 "
-    # words of compilers, and of what is around a trace
-    "tilelang relax relay tirx script module modules main kernel kernels func function functions "
-    "pass passes phase context build builder compile compiler codegen lower lowering optimize "
-    "target device cuda rocm metal vulkan llvm clang nvcc hipcc opencl webgpu hexagon cpu gpu "
-    "gemm conv conv2d matmul attention softmax relu gelu norm linear model models layer layers "
-    "batch input inputs output outputs weight weights bias data buffer buffers block blocks thread "
-    "threads warp warps grid loop loops tile tiles tensor tensors shape shapes index value values "
-    "type types name names node nodes size file files folder line lines text string import export "
-    "from with else return class lambda print read write writes reads open close error errors "
-    "warning debug info true false none null float int int8 int32 int64 float16 float32 float64 "
-    "bfloat16 uint8 bool void const static torch numpy triton cutlass apache perfetto google "
-    "python java rust bash work working workspace project projects source sources temp "
-    "trace traces report bundle compare time times name email token tokens secret password "
-    "github.com this that then than when where what which have been will were would there their "
-    "some such they them into only also very just like make made used uses using does done "
-    "first last next each more most many much must over under before after begin start stop long "
-    "short high left right mark max min sum mean grace rose hope will bill jack rich art dash page "
-    "self cls args kwargs scope shared global fragment cache async sync copy fill clear region "
-    "annotate simplify inline vectorize unroll parallel bind split fuse reorder".split()
-)
+# Users and hosts of images, machines and services, which tell of nobody; then words of compilers
+# and of what is around a trace; then words of English that are names too.
+_COMMON = """
+root user users admin administrator guest test tester demo ubuntu debian fedora centos alpine
+runner runneradmin jenkins gitlab github circleci travis docker podman conda jovyan vscode
+codespace coder nobody daemon default public shared system service services local localhost
+localdomain localadmin host hostname home node server client machine laptop desktop linux
+windows darwin macos android arm64
+tilelang relax relay tirx script module modules main kernel kernels func function functions
+pass passes phase context build builder compile compiler codegen lower lowering optimize
+target device cuda rocm metal vulkan llvm clang nvcc hipcc opencl webgpu hexagon cpu gpu
+gemm conv conv2d matmul attention softmax relu gelu norm linear model models layer layers
+batch input inputs output outputs weight weights bias data buffer buffers block blocks thread
+threads warp warps grid loop loops tile tiles tensor tensors shape shapes index value values
+type types name names node nodes size file files folder line lines text string import export
+from with else return class lambda print read write writes reads open close error errors
+warning debug info true false none null float int int8 int32 int64 float16 float32 float64
+bfloat16 uint8 bool void const static torch numpy triton cutlass apache perfetto google
+python java rust bash work working workspace project projects source sources temp
+trace traces report bundle compare time times name email token tokens secret password
+github.com this that then than when where what which have been will were would there their
+some such they them into only also very just like make made used uses using does done
+first last next each more most many much must over under before after begin start stop long
+short high left right mark max min sum mean grace rose hope will bill jack rich art dash page
+self cls args kwargs scope shared global fragment cache async sync copy fill clear region
+annotate simplify inline vectorize unroll parallel bind split fuse reorder
+"""
+COMMON = frozenset(_COMMON.split())
+"""Names that are more often something else, lower case."""
 
 _STARTS = r"(?<![A-Za-z0-9])(?<![TRI]\.)"  # an attribute of TVMScript, `T.grid`, is the language's
 _ENDS = r"(?![A-Za-z0-9])"
@@ -105,7 +107,7 @@ def user_pattern(name: str) -> re.Pattern[str]:
     return re.compile(
         rf"(?i:(?<![A-Za-z0-9]){_USER_KEY}{_ASSIGNED}|--?user(?:name)?\s+){this}(?![\w(.-])"
         rf"|(?<![\w~.-])~{this}(?=[\\/])"
-        rf"|(?<![\w.+%-]){this}(?=@[A-Za-z0-9][\w-]*(?:[.:-]|[0-9]))"
+        rf"|(?<![\w.+%-]){this}(?=@[A-Za-z0-9][\w-]{{2,}})"
     )
 
 

@@ -26,10 +26,12 @@ _POSIX_START = (
     r"(?:(?:~[\w.-]*|\$HOME|\$\{HOME\})(?=\\*/))?"
 )
 _POSIX = re.compile(rf"{_POSIX_START}(?:\\*/{_PART})+(?:\\*/(?![/\w]))?")
-_TILDE = re.compile(rf"(?<![\w/~.>)\]-])(?:~[A-Za-z_][\w.-]*|~|\$HOME|\$\{{HOME\}})(?:\\*[/\\]{_PART})+")
+_TILDE = re.compile(
+    rf"(?<![\w/~.>)\]-])(?:~[A-Za-z_][\w.-]*|~|\$HOME|\$\{{HOME\}})(?:\\*[/\\]{_PART})+"
+)
 # A user of Windows may have a blank in the name, if more of the path follows.
 _DRIVE = re.compile(
-    rf"(?<![A-Za-z])(?:\\+[?.]\\+)?[A-Za-z]:(?:\\+|/)(?:(?:Users|Documents and Settings)(?:\\+|/)"
+    rf"(?<![A-Za-z])[A-Za-z]:(?:\\+|/)(?:(?:Users|Documents and Settings)(?:\\+|/)"
     rf"(?:{_PART}(?: {_PART}){{0,3}}(?=[\\/])|{_PART})|{_PART})(?:(?:\\+|/){_PART})*",
     re.IGNORECASE,
 )
@@ -47,21 +49,105 @@ _TEMPORARY = re.compile(r"(?:/private)?/var/folders/[^/]+/[^/]+")
 _HOMES = frozenset(("home", "homes", "users", "documents and settings"))
 _NOBODYS = frozenset(("shared", "public", "default", "linuxbrew", "all users", "default user"))
 _INSTALLED = frozenset(
-    "site-packages dist-packages node_modules tvm apache-tvm tilelang tilelang_trace cutlass "
-    "3rdparty composable_kernel triton torch cuda rocm".split()
+    [
+        "site-packages",
+        "dist-packages",
+        "node_modules",
+        "tvm",
+        "apache-tvm",
+        "tilelang",
+        "tilelang_trace",
+        "cutlass",
+        "3rdparty",
+        "composable_kernel",
+        "triton",
+        "torch",
+        "cuda",
+        "rocm",
+    ]
 )
 _TOOLS = frozenset(
-    "appdata library miniconda3 anaconda3 miniforge3 mambaforge micromamba miniconda anaconda venv "
-    "env virtualenv snap".split()
+    [
+        "appdata",
+        "library",
+        "miniconda3",
+        "anaconda3",
+        "miniforge3",
+        "mambaforge",
+        "micromamba",
+        "miniconda",
+        "anaconda",
+        "venv",
+        "env",
+        "virtualenv",
+        "snap",
+    ]
 )
 _PYTHON = re.compile(r"python\d+(\.\d+)?|Python\d+")
 _SYSTEM = frozenset(
-    "usr opt lib lib64 lib32 bin sbin etc proc sys dev nix snap var tmp run private system library "
-    "applications volumes boot srv mnt media home users root program windows".split()
+    [
+        "usr",
+        "opt",
+        "lib",
+        "lib64",
+        "lib32",
+        "bin",
+        "sbin",
+        "etc",
+        "proc",
+        "sys",
+        "dev",
+        "nix",
+        "snap",
+        "var",
+        "tmp",
+        "run",
+        "private",
+        "system",
+        "library",
+        "applications",
+        "volumes",
+        "boot",
+        "srv",
+        "mnt",
+        "media",
+        "home",
+        "users",
+        "root",
+        "program",
+        "windows",
+    ]
 )
 _GENERIC = _SYSTEM | frozenset(
-    "src include share local cache work workspace build dist data test tests main user admin "
-    "runner app project projects code python cuda tvm tilelang log logs venv".split()
+    [
+        "src",
+        "include",
+        "share",
+        "local",
+        "cache",
+        "work",
+        "workspace",
+        "build",
+        "dist",
+        "data",
+        "test",
+        "tests",
+        "main",
+        "user",
+        "admin",
+        "runner",
+        "app",
+        "project",
+        "projects",
+        "code",
+        "python",
+        "cuda",
+        "tvm",
+        "tilelang",
+        "log",
+        "logs",
+        "venv",
+    ]
 )
 _FILE = re.compile(r".+\.\w{1,12}([-.]\d+)*|Makefile|Dockerfile")
 
@@ -122,7 +208,7 @@ def _home_end(parts: Sequence[str], places: Places) -> int:
         return known
     if parts[0] in ("~", "$HOME", "${HOME}") or (parts[0].startswith("~") and len(parts[0]) > 1):
         return 1
-    if parts[:2] == ["", "root"]:
+    if list(parts[:2]) == ["", "root"]:
         return 2
     # /home/x, /mnt/c/Users/x, /export/home/x, C:/Users/x, //wsl$/Ubuntu/home/x
     for index, part in enumerate(parts[:5]):
@@ -130,7 +216,8 @@ def _home_end(parts: Sequence[str], places: Places) -> int:
             return 0
         if part.lower() in _HOMES and (index <= 3 or parts[0] == ""):
             user = parts[index + 1].lower()
-            deep = part == "users" and index > 1 and not parts[index - 1].lower().startswith("home")
+            share = index == 3 and list(parts[:2]) == ["", ""]
+            deep = part == "users" and index > 1 and not share  # .../app/users/models.py
             if user and user not in _NOBODYS and user[0] not in "<*$%" and not deep:
                 more = user == "users" and index + 2 < len(parts)
                 return index + (3 if more else 2)
@@ -144,10 +231,7 @@ Shown = Callable[[str, str, str], str]
 def rewrite(text: str, places: Places, show: Shown) -> str:
     """A text with the paths in it as `show` wants their parts."""
 
-    def posix(match: re.Match[str]) -> str:
-        return _shown(match[0], places, show)
-
-    def unc(match: re.Match[str]) -> str:
+    def path(match: re.Match[str]) -> str:
         return _shown(match[0], places, show)
 
     def encoded(match: re.Match[str]) -> str:
@@ -157,28 +241,34 @@ def rewrite(text: str, places: Places, show: Shown) -> str:
         return show("home", match[0], unquote(match[0]).replace("\\", "/"))
 
     if "\\" in text:
-        text = _UNC.sub(unc, text)
+        text = _UNC.sub(path, text)
     if ":" in text:
-        text = _DRIVE.sub(posix, text)
+        text = _DRIVE.sub(path, text)
     if "%5c" in text.lower() or "%2f" in text.lower():
         text = _ENCODED.sub(encoded, text)
     if "~" in text or "HOME" in text:
-        text = _TILDE.sub(posix, text)
-    if "/" in text:
-        text = _POSIX.sub(posix, text)
+        text = _TILDE.sub(path, text)
+    if _has_path(text):
+        text = _POSIX.sub(path, text)
     return text
+
+
+def _has_path(text: str) -> bool:
+    """Whether a slash is in a text that is no division (a program is long, and has many)."""
+    position = text.find("/")
+    while position >= 0:
+        if text[position + 1 : position + 2].strip("/ "):
+            return True
+        position = text.find("/", position + 1)
+    return False
 
 
 def _shown(path: str, places: Places, show: Shown) -> str:
     pieces = _SPLIT.split(path)
     parts, separators = pieces[::2], [*pieces[1::2], ""]
-    lead = ""
-    if path[:1] == "\\" and parts[0] == "":
-        if "/" not in separators[0] and len(separators) > 1 and "?" in parts[1:2]:
-            lead, parts, separators = pieces[1] + "?" + pieces[3], parts[2:], separators[2:]
-        elif "/" not in separators[0]:  # UNC: its two backslashes are one separator here
-            parts = ["", *parts]
-            separators = ["", *separators]
+    if path[:1] == "\\" and "/" not in separators[0]:  # UNC: two backslashes are one separator here
+        parts = ["", *parts]
+        separators = ["", *separators]
     trailing = len(parts) > 1 and parts[-1] == ""
     names = [unquote(part) for part in parts]
 
@@ -192,7 +282,9 @@ def _shown(path: str, places: Places, show: Shown) -> str:
     end = _home_end(names, places)
     if folder and folder >= end:
         kept = _users_shown(parts, separators, folder, False, show)
-        return show("folder", path[: len(path) - len(rest(folder))], "/".join(names[:folder])) + kept
+        return (
+            show("folder", path[: len(path) - len(rest(folder))], "/".join(names[:folder])) + kept
+        )
     if end:
         home = "/".join(names[:end])
         shown = show("home", path[: len(path) - len(rest(end))], home)
@@ -201,7 +293,7 @@ def _shown(path: str, places: Places, show: Shown) -> str:
             inner = "/".join(names[end:stop])
             old = joined(end)[: len(joined(end)) - len(rest(stop))]
             shown += separators[end - 1] + show("project", old, inner)
-        return lead + shown + (rest(stop) if stop < len(parts) else "")
+        return shown + (rest(stop) if stop < len(parts) else "")
     if parts[:2] == ["", ""] and path[:1] == "\\":
         stop = 5 if len(parts) > 5 else 4
         stop = min(stop, len(parts))
@@ -218,7 +310,7 @@ def _shown(path: str, places: Places, show: Shown) -> str:
         old = path[: len(path) - len(rest(root))]
         return show("project", old, "/".join(names[:root])) + rest(root)
     is_temporary = whole.startswith(("/tmp", "/var/tmp", "/run", "/private/tmp", "/scratch"))
-    return lead + _users_shown(parts, separators, 0, is_temporary, show)
+    return _users_shown(parts, separators, 0, is_temporary, show)
 
 
 def _public_from(names: Sequence[str], start: int, trailing: bool) -> int:

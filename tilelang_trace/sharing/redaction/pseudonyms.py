@@ -23,7 +23,9 @@ _BUFFER = re.compile(
 _IDENTIFIER = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?!\w|=(?!=))|(?<=\bcls\.)\w+|(?<=\bModule\.)\w+")
 _WORD = re.compile(r"(?<![A-Za-z0-9_])[A-Za-z_]\w*")
 _DONE = re.compile(r"(?:kernel|buffer)_[0-9a-f]{8}")
-_KEPT = frozenset("main T R I ir tir relax cls self Module lv gv n m".split())
+_KEPT = frozenset(
+    ["main", "T", "R", "I", "ir", "tir", "relax", "cls", "self", "Module", "lv", "gv", "n", "m"]
+)
 _LABEL = re.compile(r"(?P<name>.*?)(?: \+\d+ more)?")
 
 
@@ -53,7 +55,7 @@ class Pseudonyms:
         return pseudonym("buffer", name) if name in self.buffers else None
 
     def in_program(self, text: str, show: Callable[[str, str], str]) -> str:
-        """A printed module with other names; attributes (`T.add`) and keywords are the language's."""
+        """A printed module with other names; attributes (`T.add`) are the language's."""
         return _IDENTIFIER.sub(lambda match: self._shown(match[0], show), text)
 
     def in_text(self, text: str, show: Callable[[str, str], str]) -> str:
@@ -75,8 +77,8 @@ def pseudonym(kind: str, name: str) -> str:
 
 
 def is_telling(name: str) -> bool:
-    """Whether a name is no word of a language: it has a digit, an underscore or a capital inside."""
-    return len(name) >= 4 and name.lower() not in COMMON and not name.isalpha() or (
+    """Whether a name is no word of English: a digit, an underscore or a capital is in it."""
+    return (len(name) >= 4 and name.lower() not in COMMON and not name.isalpha()) or (
         len(name) >= 6 and name[1:].lower() != name[1:]
     )
 

@@ -6,6 +6,7 @@ texts that they have.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Protocol, TypeVar
@@ -36,7 +37,7 @@ COMPILERS = "name of a pass"
 
 
 class Texts(Protocol):
-    """What becomes of texts. `key` is the name that a text is the value of, or one of those above."""
+    """What becomes of texts. `key` is the name that a text is the value of, or one of the above."""
 
     def shown(self, text: str, key: str) -> str:
         """What stands for a text."""
@@ -165,17 +166,17 @@ class _Walk:
 
     def _values(self, column: Column, of: Ids, place: str) -> Ids:
         key = column.name
-        unique, inverse, counts = np.unique(
-            column.values, return_inverse=True, return_counts=True
-        )
+        order = np.argsort(column.values, kind="stable")
+        unique, inverse, counts = np.unique(column.values, return_inverse=True, return_counts=True)
         table = np.empty(len(unique), np.int32)
+        stop = 0
         for number, (old, count) in enumerate(zip(unique.tolist(), counts.tolist())):
+            start, stop = stop, stop + count
             text = self._old[old]
             new = self._texts.shown(text, key)
             table[number] = self.strings.id(new)
             if new != text:
-                rows = of if count == len(inverse) else of[inverse == number]
-                for name, times in zip(*(a.tolist() for a in np.unique(rows, return_counts=True))):
+                for name, times in Counter(of[order[start:stop]].tolist()).items():
                     where = f"{place} of {self._names[name]}"
                     self._texts.counted(text, key, where, times)
         return table[inverse]
