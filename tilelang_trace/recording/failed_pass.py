@@ -80,12 +80,19 @@ def about_pass(info: Any, called: Any) -> dict[str, Json]:
 
 def module_texts(mod: Any, room: int = MODULE_LIMIT) -> dict[str, Json]:
     """`text` and `json` of a module, and under `left_out` why one of them is not there."""
+    try:
+        return deep_stack.run(partial(_module_texts, mod, room))
+    except Exception as error:
+        return {"left_out": dict.fromkeys(("text", "json"), reason(error))}
+
+
+def _module_texts(mod: Any, room: int) -> dict[str, Json]:
     left_out: dict[str, Json] = {}
     found: dict[str, Json] = {"left_out": left_out}
     limit = max(0, min(room, MODULE_LIMIT))
     for key, form in (("text", _script), ("json", _json)):
         try:
-            text = deep_stack.run(partial(form, mod, limit))
+            text = form(mod, limit)
         except _TooLarge as error:
             left_out[key] = str(error)
             continue

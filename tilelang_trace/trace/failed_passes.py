@@ -9,11 +9,11 @@ its entry, `ir.kept`. An entry is an object:
 | --- | --- |
 | `name` | the pass |
 | `opt_level` | from which level on a Sequential runs it |
-| `python` | name of the Python function that the pass is made of, if it is; may be empty |
+| `maker` | Python function of TVM or TileLang that makes it; absent if none is known |
+| `arguments` | what it was given, by name, as JSON values; absent if that is not known |
+| `arguments_from` | `call`: what it was given; `default`: not known, none were given |
 | `function` | global function that makes a pass of that name; absent if none was found |
-| `arguments` | what that function takes, as JSON values; absent if that is not known |
-| `arguments_from` | `call`: those it was made with; `default`: those of TVM's Python function |
-| `passes` | if it is a Sequential: its passes, with `name`, `function` and so on |
+| `passes` | if it is a Sequential: its passes, with `name`, `maker` and so on |
 | `sequential` | the Sequential that it was part of: `name`, `passes` (names), `at` (its place) |
 | `context` | the PassContext: `opt_level`, `required_pass`, `disabled_pass`, `config`, and the |
 |  | names of options that are no JSON values, `left_out` |
