@@ -50,8 +50,18 @@ class FailedPasses:
 
 def describe(mod: Any, info: Any, called: Any = None, room: int = MODULE_LIMIT) -> dict[str, Json]:
     """The entry of a pass, with at most `room` characters of its module."""
-    entry, texts = about_pass(info, called), module_texts(mod, room)
-    return {**entry, **texts, "left_out": {**entry["left_out"], **texts["left_out"]}}
+    return with_module(about_pass(info, called), module_texts(mod, room))
+
+
+def with_module(entry: dict[str, Json], texts: dict[str, Json]) -> dict[str, Json]:
+    """An entry with what `module_texts` gave: the JSON on one line, and without TVM's escapes, so
+    that a path reads as a path, for who looks for it.
+    """
+    if isinstance(texts.get("json"), str):
+        module = json.loads(texts["json"])
+        texts = {**texts, "json": json.dumps(module, ensure_ascii=False, separators=(",", ":"))}
+    left_out = {**entry.get("left_out", {}), **texts.get("left_out", {})}
+    return {**entry, **texts, "left_out": left_out}
 
 
 def as_text(entry: dict[str, Json]) -> str:
@@ -124,9 +134,7 @@ def _json(mod: Any, limit: int) -> str:
     size = _constant_bytes(mod)
     if size > limit // 2:  # base64 takes a third more
         raise _TooLarge(f"it holds {size} bytes of constants")
-    text = sys.modules["tvm.ir"].save_json(mod)
-    # On one line, and without TVM's escapes: a path must read as a path, for who looks for it.
-    return json.dumps(json.loads(text), ensure_ascii=False, separators=(",", ":"))
+    return str(sys.modules["tvm.ir"].save_json(mod))
 
 
 def _save_json_crashes() -> bool:

@@ -1,5 +1,5 @@
 """What a trace keeps of a pass that failed, so that the failure can be had again: its metadata
-`failed_passes`, a list with an entry for each.
+`failed_passes`, a list with an entry for each (null for one that was left out).
 
 It is metadata and no argument of the slice, because it is large: a viewer shows all arguments of
 the slice that is selected, and a module of 500 kB would bury the error. The slice has the number of
@@ -27,6 +27,7 @@ Who changes names or texts in a trace must treat both `text` and `json`.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from tilelang_trace.trace.json_values import Json
@@ -48,10 +49,24 @@ TOTAL_LIMIT = 64 * 1024 * 1024
 def kept_of(trace: Trace, row: int) -> dict[str, Any] | None:
     """The entry of a failed pass; None if nothing was kept of it."""
     entries = trace.metadata.get(FAILED_PASSES)
-    ir: Json = trace.arguments.of(row).get("ir")
+    number = _number(trace.arguments.of(row).get("ir"))
+    if not isinstance(entries, list) or number is None or not 0 <= number < len(entries):
+        return None
+    return dict(entries[number]) if isinstance(entries[number], dict) else None
+
+
+def only_those_that_failed_in(trace: Trace) -> Trace:
+    """A part of a Trace with the entries of the passes that are in it; null stands for the others,
+    so that the numbers stay right.
+    """
+    entries = trace.metadata.get(FAILED_PASSES)
+    if not isinstance(entries, list):
+        return trace
+    used = {_number(ir) for ir in trace.arguments.values("ir").values()}
+    left = [entry if number in used else None for number, entry in enumerate(entries)]
+    return replace(trace, metadata={**trace.metadata, FAILED_PASSES: left})
+
+
+def _number(ir: Json) -> int | None:
     number = ir.get(KEPT) if isinstance(ir, dict) else None
-    if not isinstance(entries, list) or type(number) is not int:
-        return None
-    if not 0 <= number < len(entries) or not isinstance(entries[number], dict):
-        return None
-    return dict(entries[number])
+    return number if type(number) is int else None
