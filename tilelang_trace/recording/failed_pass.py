@@ -50,8 +50,18 @@ class FailedPasses:
 
 def describe(mod: Any, info: Any, called: Any = None, room: int = MODULE_LIMIT) -> dict[str, Json]:
     """The entry of a pass, with at most `room` characters of its module."""
-    entry, texts = about_pass(info, called), module_texts(mod, room)
-    return {**entry, **texts, "left_out": {**entry["left_out"], **texts["left_out"]}}
+    return with_module(about_pass(info, called), module_texts(mod, room))
+
+
+def with_module(entry: dict[str, Json], texts: dict[str, Json]) -> dict[str, Json]:
+    """An entry with what `module_texts` gave: the JSON on one line, and without TVM's escapes, so
+    that a path reads as a path, for who looks for it.
+    """
+    if isinstance(texts.get("json"), str):
+        module = json.loads(texts["json"])
+        texts = {**texts, "json": json.dumps(module, ensure_ascii=False, separators=(",", ":"))}
+    left_out = {**entry.get("left_out", {}), **texts.get("left_out", {})}
+    return {**entry, **texts, "left_out": left_out}
 
 
 def as_text(entry: dict[str, Json]) -> str:
@@ -80,12 +90,19 @@ def about_pass(info: Any, called: Any) -> dict[str, Json]:
 
 def module_texts(mod: Any, room: int = MODULE_LIMIT) -> dict[str, Json]:
     """`text` and `json` of a module, and under `left_out` why one of them is not there."""
+    try:
+        return deep_stack.run(partial(_module_texts, mod, room))
+    except Exception as error:
+        return {"left_out": dict.fromkeys(("text", "json"), reason(error))}
+
+
+def _module_texts(mod: Any, room: int) -> dict[str, Json]:
     left_out: dict[str, Json] = {}
     found: dict[str, Json] = {"left_out": left_out}
     limit = max(0, min(room, MODULE_LIMIT))
     for key, form in (("text", _script), ("json", _json)):
         try:
-            text = deep_stack.run(partial(form, mod, limit))
+            text = form(mod, limit)
         except _TooLarge as error:
             left_out[key] = str(error)
             continue
@@ -117,9 +134,7 @@ def _json(mod: Any, limit: int) -> str:
     size = _constant_bytes(mod)
     if size > limit // 2:  # base64 takes a third more
         raise _TooLarge(f"it holds {size} bytes of constants")
-    text = sys.modules["tvm.ir"].save_json(mod)
-    # On one line, and without TVM's escapes: a path must read as a path, for who looks for it.
-    return json.dumps(json.loads(text), ensure_ascii=False, separators=(",", ":"))
+    return str(sys.modules["tvm.ir"].save_json(mod))
 
 
 def _save_json_crashes() -> bool:

@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 
 from tilelang_trace.recording.disk_sink import MODULE_FILE
-from tilelang_trace.recording.failed_pass import FAILED_PASS
+from tilelang_trace.recording.failed_pass import FAILED_PASS, with_module
 from tilelang_trace.trace.arguments import FAILED
 from tilelang_trace.trace.failed_passes import FAILED_PASSES, KEPT
 from tilelang_trace.trace.json_values import Json, storable
@@ -46,8 +46,7 @@ def _with_module(entry: dict[str, Json], file: Path) -> dict[str, Json]:
     except OSError as error:
         why = f"its file can't be read: {error.strerror}"
         module = {"left_out": {"text": why, "json": why}}
-    left_out = {**entry.get("left_out", {}), **module.get("left_out", {})}
-    return {**entry, **module, "left_out": left_out}
+    return with_module(entry, module)
 
 
 def _object(text: Json) -> dict[str, Json]:

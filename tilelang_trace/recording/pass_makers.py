@@ -1,10 +1,12 @@
-"""How a pass was made: by which global function of TVM or TileLang, and with which arguments.
+"""How a pass was made: by which function of TVM or TileLang, and with which arguments.
 
-A PassInfo tells neither. The function is found by the pass's name (`tirx.VerifyMemory` is made by
-`tirx.transform.VerifyMemory`, `LegalizeOps` by `relax.transform.LegalizeOps`). The arguments are
-those of the call, if it was seen: TVM's Python functions that make passes call the global ones
-through modules named `_ffi_api`, which are wrapped while something is recorded. A pass that was
-made before that gets what TVM's Python function of that name gives by default.
+A PassInfo tells neither. TVM's Python functions that make passes (`relax.transform.FuseOps`) are
+wrapped while something is recorded, and remember their calls. A pass that they did not make is
+looked for by its name: `tirx.VerifyMemory` is made by the global function
+`tirx.transform.VerifyMemory`, and by the Python function of that name with nothing given.
+
+The global functions themselves can't be wrapped, though that would see all calls: TVM hands them to
+C code that takes them for what they are without a look, and crashes.
 """
 
 from __future__ import annotations
@@ -12,24 +14,21 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from tilelang_trace.recording.wrapping import Patches
+from tilelang_trace.recording.wrapping import Patches, leave_no_frame
 from tilelang_trace.trace.json_values import Json
 from tilelang_trace.tvm_values import plain
 
-_API = ".transform._ffi_api"
-"""Ending of the modules through which passes are made."""
+_PACKAGES = ("tvm.", "tilelang.")
+_ENDING = ".transform"
+"""Of the modules with functions that make passes; `.transform.transform` is the inside of one."""
 
-_OF_PYTHON = ("tvm.ir._ffi_transform_api", "MakeModulePass")
-"""And what makes one of a Python function; the module's other functions run passes."""
-
-_FUNCTION = "Function"
-"""Name of the type of TVM's functions; what is wrapped already is another."""
+_DECORATOR = "_pass"
+"""Ending of the names of functions there that make a pass of a user's function."""
 
 _SPACES = ("relax", "tirx", "s_tir", "tl")
 """Where a name without a dot is looked for first: Relax's passes have none."""
@@ -37,42 +36,31 @@ _SPACES = ("relax", "tirx", "s_tir", "tl")
 _KEPT_NAMES, _KEPT_CALLS = 2048, 64
 """Names of passes, and calls for each, that are remembered: a compile makes some hundred passes."""
 
+_SIMPLE = (bool, int, float, str, type(None))
+
 
 class _Call(NamedTuple):
     """A pass that was made."""
 
     info: Any
-    attribute: str
-    """Name of the function in its module, and behind the last dot of its global name."""
-    arguments: list[Json] | None
-    """None if they are no JSON values."""
-    python: str | None
-    """Name of the Python function that it was made of, if it was."""
+    maker: str
+    """The Python function: module, dot, name."""
+    function: Callable[..., Any]
+    values: tuple[tuple[Json, ...], dict[str, Json]] | None
+    """Its arguments, None if they are no JSON values."""
 
 
-class _Seen(threading.local):
-    """The last call of this thread."""
-
-    def __init__(self) -> None:
-        self.call: _Call | None = None
-
-
-_seen = _Seen()
 _calls: dict[str, deque[_Call]] = {}
 """The last ones by the pass's name, of all threads."""
 
 
 def wrap(patches: Patches) -> None:
-    """Remember how passes are made, from now on, by what is imported already."""
+    """Remember how passes are made, from now on, by the functions of what is imported already."""
     for name, module in list(sys.modules.items()):
-        if name.endswith(_API):
+        if name.startswith(_PACKAGES) and name.endswith(_ENDING) and _is_outermost(name):
             for attribute, function in list(vars(module).items()):
-                if type(function).__name__ == _FUNCTION:
-                    patches.wrap(module, attribute, _remembering(attribute))
-    name, attribute = _OF_PYTHON
-    makes = sys.modules.get(name)
-    if type(getattr(makes, attribute, None)).__name__ == _FUNCTION:
-        patches.wrap(makes, attribute, _remembering(attribute))
+                if _makes_passes(attribute, function):
+                    patches.wrap(module, attribute, _remembering(f"{name}.{attribute}"))
 
 
 def forget() -> None:
@@ -81,15 +69,31 @@ def forget() -> None:
     _by_name.cache_clear()
 
 
-def _remembering(attribute: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def _is_outermost(name: str) -> bool:
+    return not name.removesuffix(_ENDING).endswith(_ENDING)
+
+
+def _makes_passes(attribute: str, function: Any) -> bool:
+    return (
+        inspect.isfunction(function)
+        and not attribute.startswith("_")
+        and not attribute.endswith(_DECORATOR)
+        and str(function.__module__).startswith(_PACKAGES)
+    )
+
+
+def _remembering(maker: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     def wrapper(original: Callable[..., Any]) -> Callable[..., Any]:
-        def make(*arguments: Any) -> Any:
-            made = original(*arguments)
-            with suppress(Exception):  # what it gives is no pass, for one
-                functions = [one for one in arguments if inspect.isroutine(one)]
-                python = _name_of(functions[0]) if functions else None
-                _seen.call = _Call(made.info, attribute, _plain(arguments), python)
-                _remember(_seen.call)
+        @functools.wraps(original)
+        def make(*args: Any, **kwargs: Any) -> Any:
+            try:
+                made = original(*args, **kwargs)
+            except BaseException as error:
+                leave_no_frame(error)
+                raise
+            with suppress(Exception):  # what it gives may be no pass
+                info = made.info
+                _remember(str(info.name), _Call(info, maker, original, _values(args, kwargs)))
             return made
 
         return make
@@ -97,26 +101,23 @@ def _remembering(attribute: str) -> Callable[[Callable[..., Any]], Callable[...,
     return wrapper
 
 
-def _remember(call: _Call) -> None:
-    name = str(call.info.name)
-    if name in _calls or len(_calls) < _KEPT_NAMES:
-        _calls.setdefault(name, deque(maxlen=_KEPT_CALLS)).append(call)
-
-
-def _name_of(function: Any) -> str:
-    """`module.function` of what a pass is made of; TVM's own wrapper of a class says nothing."""
-    module = str(function.__module__)
-    return "" if module.startswith("tvm.") else f"{module}.{function.__qualname__}"
-
-
-def _plain(arguments: tuple[Any, ...]) -> list[Json] | None:
+def _values(
+    args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Json, ...], dict[str, Json]] | None:
     """The arguments as JSON values. They themselves are not held: they may be all of a model's
     weights.
     """
+    if all(type(value) in _SIMPLE for value in (*args, *kwargs.values())):
+        return args, kwargs
     try:
-        return [plain(argument) for argument in arguments]
+        return tuple(map(plain, args)), {name: plain(value) for name, value in kwargs.items()}
     except TypeError:
         return None
+
+
+def _remember(name: str, call: _Call) -> None:
+    if name in _calls or len(_calls) < _KEPT_NAMES:
+        _calls.setdefault(name, deque(maxlen=_KEPT_CALLS)).append(call)
 
 
 def made(info: Any) -> dict[str, Json]:
@@ -125,59 +126,52 @@ def made(info: Any) -> dict[str, Json]:
 
 
 def maker(info: Any) -> dict[str, Json]:
-    """`python`, or `function`, `arguments` and `arguments_from` of an entry in
-    `trace.failed_passes`, as far as they are known. May raise.
+    """`maker`, `function`, `arguments` and `arguments_from` of an entry in `trace.failed_passes`,
+    as far as they are known. May raise.
     """
     name = str(info.name)
     for call in list(reversed(_calls.get(name, ()))):
         if call.info.same_as(info):
-            if call.python is not None:
-                return {"python": call.python}
-            function = next(_functions(name, call.attribute), None)
-            return _found(function, call.arguments, "call") if function else {}
+            return {"maker": call.maker, **_called_with(call)}
     return _by_name(name)
+
+
+def _called_with(call: _Call) -> dict[str, Json]:
+    if call.values is None:
+        return {}
+    bound = inspect.signature(call.function).bind(*call.values[0], **call.values[1])
+    given: dict[str, Json] = {}
+    for parameter in inspect.signature(call.function).parameters.values():
+        if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+            if parameter.name in bound.arguments:
+                given[parameter.name] = bound.arguments[parameter.name]
+        elif parameter.name in bound.arguments:
+            return {}  # nothing of TVM's; it can't be given by name
+    return {"arguments": given, "arguments_from": "call"}
 
 
 @functools.cache
 def _by_name(name: str) -> dict[str, Json]:
-    """What is found by the name alone."""
-    function = next(_functions(name), None)
+    """What is found by the pass's name alone."""
+    space, _, short = name.rpartition(".")
+    names = set(sys.modules["tvm_ffi"].registry.list_global_func_names())
+    likely = [f"{space}{_ENDING}.{short}" for space in ([space] if space else _SPACES)]
+    others = sorted(one for one in names if one.endswith(f"{_ENDING}.{short}"))
+    function = next((one for one in (*likely, *others) if one in names), None)
     if function is None:
         return {}
-    default = _by_default(function)
-    if default is None or str(default.info.name) != name:
+    space = function.removesuffix(f"{_ENDING}.{short}")
+    module = f"tilelang{_ENDING}" if space == "tl" else f"tvm.{space}{_ENDING}"
+    python = getattr(sys.modules.get(module), short, None)
+    if not inspect.isfunction(python):
         return {"function": function}
-    return _found(function, default.arguments, "default")
-
-
-def _found(function: str, arguments: list[Json] | None, whence: str) -> dict[str, Json]:
-    if arguments is None:
+    parameters = inspect.signature(python).parameters.values()
+    if any(p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters):
         return {"function": function}
-    return {"function": function, "arguments": arguments, "arguments_from": whence}
-
-
-def _functions(name: str, attribute: str = "") -> Iterator[str]:
-    """The global functions that may make a pass of this name, the likeliest first."""
-    space, _, short = name.rpartition(".")
-    spaces = [space] if space else list(_SPACES)
-    names = set(sys.modules["tvm_ffi"].registry.list_global_func_names())
-    ending = f".transform.{attribute or short}"
-    likely = [f"{space}{ending}" for space in spaces]
-    others = sorted(name for name in names if name.endswith(ending) and name not in likely)
-    yield from (name for name in (*likely, *others) if name in names)
-
-
-def _by_default(function: str) -> _Call | None:
-    """The call that TVM's Python function of this name makes if it is given nothing; None if there
-    is none.
-    """
-    space, _, short = function.rpartition(".transform.")
-    package = "tilelang" if space == "tl" else f"tvm.{space}"
-    python = getattr(sys.modules.get(f"{package}.transform"), short, None)
-    if python is None or not inspect.isfunction(python):
-        return None
-    _seen.call = None
-    with suppress(Exception):
-        python()
-    call, _seen.call = _seen.call, None
-    return call
+    whence = "default" if parameters else "call"  # without parameters there is nothing to know
+    return {
+        "function": function,
+        "maker": f"{module}.{short}",
+        "arguments": {},
+        "arguments_from": whence,
+    }

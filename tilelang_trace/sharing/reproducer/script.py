@@ -3,8 +3,8 @@ no tilelang_trace.
 
 All that comes from a trace stands in it as a literal (`repr` of a plain value), on lines of its own
 at the top: names, options and targets of a stranger can't become code. A comment has no text of the
-trace at all. What the literals can do is bounded below: a function is looked up among TVM's global
-functions, and only if its name is that of one that makes passes.
+trace at all. What the literals can do is bounded below: a pass is made by a function of TVM or
+TileLang, and only if its name is that of one that makes passes.
 """
 
 from __future__ import annotations
@@ -27,8 +27,11 @@ ENDED = "reproducer: ended in "
 [names of the type, text].
 """
 
-_MAKER = re.compile(r"[A-Za-z0-9_.]+\.transform\.[A-Za-z0-9_]+")
-"""Names of the global functions that make passes."""
+_MAKER = re.compile(r"((?:tvm|tilelang)(?:\.[a-z][a-z0-9_]*)*\.transform)\.([A-Za-z][A-Za-z0-9_]*)")
+"""Names of the Python functions that make passes: module and name."""
+
+_FUNCTION = re.compile(r"[A-Za-z0-9_.]+\.transform\.[A-Za-z0-9_]+")
+"""Names of the global functions that do."""
 
 
 class CannotBeMade(Exception):
@@ -92,41 +95,43 @@ def script(
     text = _TEMPLATE
     for name, part in parts.items():
         text = text.replace(name, part)
-    settings = [f"pass: {function}{tuple(arguments)}" for function, arguments in makers]
+    settings = [f"pass: {module or 'global function'} {f}, {given}" for module, f, given in makers]
     settings += [f"{name}: {value}" for name, value in options.items() if value]
     settings.append(f"target: {entry.get('target')}")
     return Script(text, notes, settings)
 
 
 def _makers(entry: dict[str, Any], notes: list[str]) -> list[Json]:
-    """[global function, arguments] for each pass that the script makes."""
+    """[module, function, arguments] for each pass that the script makes; the module is None for a
+    global function.
+    """
     passes = entry.get("passes")
     wanted = [entry] if not isinstance(passes, list) else passes
     return [_maker(one if isinstance(one, dict) else {}, notes) for one in wanted]
 
 
 def _maker(one: dict[str, Any], notes: list[str]) -> list[Json]:
-    name, function = str(one.get("name", "")), one.get("function")
-    if "python" in one or not isinstance(function, str):
-        python = one.get("python")
-        where = f" ({python})" if isinstance(python, str) and python else ""
-        raise CannotBeMade(
-            f"the pass {name} is defined in Python{where}, which a trace does not hold"
-            if "python" in one
-            else f"no global function is known that makes the pass {name}: it is probably defined "
-            "in Python, which a trace does not hold"
-        )
-    if not _MAKER.fullmatch(function):
-        raise CannotBeMade(f"{function!r} is no function that makes a pass")
+    name, maker, function = str(one.get("name", "")), one.get("maker"), one.get("function")
     arguments = one.get("arguments")
-    if not isinstance(arguments, list):
-        arguments = []
-        notes.append(f"the arguments of {name} are not known, it is made without any")
-    elif arguments and one.get("arguments_from") != "call":
-        notes.append(
-            f"the arguments of {name} are not known, TVM's defaults are taken: {arguments!r}"
+    known = arguments if isinstance(arguments, dict) else {}
+    if maker is not None:
+        found = _MAKER.fullmatch(str(maker))
+        if found is None:
+            raise CannotBeMade(f"{maker!r} is no function that makes a pass")
+        if not isinstance(arguments, dict):
+            notes.append(f"the arguments of {name} can't be kept, it is made without any")
+        elif one.get("arguments_from") != "call":
+            notes.append(f"the arguments of {name} are not known, it is made without any")
+        return [found[1], found[2], known]
+    if function is None:
+        raise CannotBeMade(
+            f"no function of TVM is known that makes the pass {name}: it is defined in Python, "
+            "which a trace does not hold"
         )
-    return [function, arguments]
+    if _FUNCTION.fullmatch(str(function)) is None:
+        raise CannotBeMade(f"{function!r} is no function that makes a pass")
+    notes.append(f"the arguments of {name} are not known, it is made without any")
+    return [None, str(function), {}]
 
 
 def _literal(value: Json) -> str:
@@ -168,13 +173,12 @@ _LOAD_TEXT = """\
 """
 
 _MAKE_ONE = """\
-    [(function, arguments)] = MAKERS
-    return tvm.get_global_func(function)(*arguments)
+    [maker] = MAKERS
+    return made_by(*maker)
 """
 
 _MAKE_SEQUENTIAL = """\
-    passes = [tvm.get_global_func(function)(*arguments) for function, arguments in MAKERS]
-    return tvm.transform.Sequential(passes, name=PASS)
+    return tvm.transform.Sequential([made_by(*maker) for maker in MAKERS], name=PASS)
 """
 
 _TEMPLATE = '''\
@@ -187,6 +191,7 @@ Written by tilelang-trace from a trace. It needs the TVM (or TileLang) of the tr
 It should end in the error EXPECTED, which is the type and the first line of its text, or a signal.
 """
 
+import importlib
 import json
 import pathlib
 import threading
@@ -203,6 +208,12 @@ except ImportError:
 
 def load_module():
 @LOAD@
+
+def made_by(module, function, arguments):
+    if module is None:
+        return tvm.get_global_func(function)()
+    return getattr(importlib.import_module(module), function)(**arguments)
+
 
 def make_pass():
 @MAKE@
