@@ -20,7 +20,9 @@ from tilelang_trace.formats.picture import png, svg
 from tilelang_trace.formats.picture.layout import layout
 from tilelang_trace.trace.build import Parts, assemble
 from tilelang_trace.trace.model import Trace
+from tilelang_trace.trace.phases import with_phases
 
+FIXTURES = Path(__file__).parents[2] / "fixtures"
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = [
     "]]><script>alert(1)</script>",
@@ -111,6 +113,11 @@ def test_an_svg_says_what_its_layout_says() -> None:
             assert drawn[box.tooltip] == pytest.approx((box.x, box.y, box.width, 17), abs=0.01)
     shown = [text.text for text in root.iter(f"{SVG}text")]
     assert shown == [text.text for text in picture.texts]
+
+
+def test_the_picture_in_the_readme_is_what_is_drawn() -> None:
+    trace = with_phases(files.read(FIXTURES / "recordings" / "tilelang_fails.pftrace"))
+    assert svg_of(trace) == (FIXTURES / "screenshots" / "picture.svg").read_bytes()
 
 
 # ---------------------------------------------------------------------------------------- PNG

@@ -6,6 +6,7 @@ level, and below them the failures in it, in words.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
@@ -201,7 +202,8 @@ class _Layout:
         self._boxes.append(box)
         self._box_of[bar.row] = box
         room = width - 2 * _PAD
-        full = f"{label}  {duration(bar.end - bar.begin)}" if bar.count == 1 else label
+        says_time = bar.count > 1 or category.startswith(DIFFERENCE)
+        full = label if says_time else f"{label}  {duration(bar.end - bar.begin)}"
         shown = full if text_width(full, SIZE, bold) <= room else _fitting(label, room, bold)
         if shown:
             self._put(Text(x + _PAD, self._y + 12.5, shown, SIZE, colour, room, bold=bold))
@@ -244,7 +246,7 @@ class _Layout:
         name = _visible(trace.name(bar.longest))
         name = name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + ELLIPSIS
         if bar.count > 1:
-            longest = duration(int(slices.duration[bar.longest]))
+            longest = duration(int(slices.end[bar.longest] - slices.begin[bar.longest]))
             failed = f", {bar.failed} failed" if bar.failed else ""
             return f"{self._label(bar)}{failed}, {time}; the longest: {name}, {longest}"
         kind = trace.category(bar.row).partition(",")[0]
@@ -320,13 +322,15 @@ class _Layout:
         self._y = y + 12
 
     def _legend_entries(self) -> Iterator[tuple[str, Look, str]]:
-        categories = {self._trace.category(bar) for bar in self._box_of}
         kinds = self._trace.kinds()
         for number, kind in enumerate(KINDS):
             if (kinds == number).any():
                 yield colours.OF_KIND.get(kind, colours.OF_PASS), "plain", kind
-        if any(kind_of(text) is None and text.startswith(DIFFERENCE) for text in categories):
-            yield from ((fill, "plain", text) for text, fill in colours.DIFFERENCES.items())
+        categories = {self._trace.category(row) for row in self._box_of}
+        of_differences = {colours.fill(c, "") for c in categories if c.startswith(DIFFERENCE)}
+        for text, fill in colours.DIFFERENCES.items():
+            if fill in of_differences:
+                yield fill, "plain", text
         looks = {box.look for box in self._boxes}
         if "failed" in looks:
             yield colours.FAILED, "failed", "failed"
@@ -362,7 +366,7 @@ def _fitting(label: str, room: float, bold: bool) -> str:
     nothing.
     """
     shown = shortened(label, SIZE, room, bold)
-    if shown != label and "." in label:
+    if shown != label and re.fullmatch(r"[\w.]+", label):
         shown = shortened(label.rpartition(".")[2], SIZE, room, bold)
     return shown if len(shown) > _LEAST_LETTERS or shown == label else ""
 
@@ -392,7 +396,9 @@ def _state(head: Headline) -> tuple[str, str]:
     time = duration(head.wall_ns)
     if head.failure is not None:
         more = f" (and {head.failures - 1} more)" if head.failures > 1 else ""
-        return f"failed after {time} in {head.failure.slice_name}{more}", colours.FAILED
+        after = duration(head.failed_after_ns)
+        rest = f", {time} in all" if after != time else ""
+        return f"failed in {head.failure.slice_name} after {after}{more}{rest}", colours.FAILED
     if head.is_open:
         return f"still running after {time}", colours.OPEN_FRAME
     return f"{time}, no failure", colours.INK

@@ -66,8 +66,9 @@ def bands(slices: Slices, depth: Ids, failed: Sequence[int]) -> tuple[list[Band]
         (n for n in _LEVELS if sum(len(levels(lane, n)) + 1 for lane in spans) <= ROOM),
         _LEVELS[-1],
     )
+    duration = slices.duration
     busy = {
-        lane: int(slices.duration[first:last][depth[first:last] == 0].sum())
+        lane: int(duration[first:last][depth[first:last] == 0].sum())
         for lane, (first, last) in spans.items()
     }
     by_weight = sorted(spans, key=lambda n: (n not in failed_depth, -busy[n], n))
