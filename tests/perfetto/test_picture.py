@@ -73,8 +73,8 @@ def test_nothing_is_cut_off_and_no_letter_leaves_its_room(
     page.close()
     assert len(drawn) > len(picture.boxes) + len(picture.texts)
     for one in drawn:
-        assert -0.5 <= one["left"] and one["right"] <= picture.width + 0.5, one
-        assert -0.5 <= one["top"] and one["bottom"] <= picture.height + 0.5, one
+        assert one["left"] >= -0.5 and one["right"] <= picture.width + 0.5, one
+        assert one["top"] >= -0.5 and one["bottom"] <= picture.height + 0.5, one
     shown = [one for one in drawn if one["text"]]
     assert [one["text"] for one in shown] == [text.text for text in picture.texts if text.text]
     for one, text in zip(shown, (text for text in picture.texts if text.text)):

@@ -1,4 +1,4 @@
-"""Pictures as files: what an XML parser and a decoder of PNG find in them, and where they are taken."""
+"""Pictures as files: what an XML parser and a decoder of PNG find in them; who takes them."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_an_svg_is_valid_and_has_nothing_active(make: object) -> None:
         *("svg", "style", "defs", "pattern", "rect", "text", "title")
     }
     for element in root.iter():
-        assert not [name for name in element.keys() if "href" in name or name.startswith("on")]
+        assert not [name for name in element.attrib if "href" in name or name.startswith("on")]
         values = [v for name, v in element.attrib.items() if name != "aria-label"]
         assert not [v for v in values if "url(" in v]
     style = root.find(f"{SVG}style")

@@ -1,7 +1,6 @@
 """Where things stand in a picture: positions typed out by hand, what is merged, what is left out.
 
-The traces last 876 µs or multiples of it: the picture is 900 pixels wide with margins of 12, so that
-1 µs is a pixel.
+Most traces last 876 µs: the picture is 900 pixels wide with margins of 12, so that 1 µs is a pixel.
 """
 
 from __future__ import annotations
@@ -125,6 +124,18 @@ def test_a_failure_is_marked_and_told_however_short_it_is() -> None:
     assert picture.alt == "Flame chart of the compile of mlp.py: failed in Last after 876 us"
 
 
+def test_what_is_around_a_failure_is_shown_among_others_that_are_merged() -> None:
+    around = {"status": "incomplete", "error": ERROR}
+    narrow = [(n * 1_000, n * 1_000 + 500, "Simplify", "pass") for n in range(1, 875)]
+    narrow[400] = (401_000, 401_500, "Around", "pass", around)
+    failed = (401_400, 401_500, "Guilty", "pass", {"status": "failed", "error": ERROR})
+    picture = layout(one_lane(a_pass(0, 876, "Outer", **around), *narrow, failed))
+    assert place(box(picture, "Around")) == (413, 121, 0.75)
+    assert box(picture, "Around").look == "incomplete"
+    assert place(box(picture, "Guilty")) == (413.4, 139, 5)
+    assert box(picture, "400 passes") and box(picture, "473 passes")
+
+
 def test_the_failure_that_ended_the_compile_is_told_before_one_that_was_caught() -> None:
     picture = layout(failed_compile())
     told = [text for text in texts(picture) if " failed: " in text]
@@ -216,8 +227,8 @@ def test_every_lane_is_named_under_its_process() -> None:
 def test_nothing_leaves_the_paper_and_texts_fit_their_room(name: str) -> None:
     picture = layout(TRACES[name]())
     for one in picture.boxes:
-        assert 0 <= one.x and one.x + one.width <= picture.width - 12 + 0.01
-        assert 0 <= one.y and one.y + one.height <= picture.height
+        assert one.x >= 0 and one.x + one.width <= picture.width - 12 + 0.01
+        assert one.y >= 0 and one.y + one.height <= picture.height
     for text in picture.texts:
         assert text_width(text.text, text.size, text.bold) <= text.room + 0.01
         width = text_width(text.text, text.size, text.bold)
