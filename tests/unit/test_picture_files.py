@@ -99,6 +99,11 @@ def test_names_are_tooltips_and_show_what_is_hidden_in_them() -> None:
         assert [title for title in titles if title.startswith(start + ", pass, 1.00 us at")], start
 
 
+def test_endless_names_and_categories_make_no_endless_file() -> None:
+    trace = one_lane(*((n, n + 1, f"{n}" + "&" * 100_000, "x" * 100_000) for n in range(800)))
+    assert len(svg_of(trace)) < 500_000
+
+
 def test_an_svg_says_what_its_layout_says() -> None:
     picture = layout(nested_compile())
     root = ElementTree.fromstring(svg_of(nested_compile()))
