@@ -16,7 +16,7 @@ import pytest
 from tests.traces import TRACES, Passes, failed_compile, main_thread, nested_compile, still_running
 from tilelang_trace.comparing import compare
 from tilelang_trace.opening import open_trace
-from tilelang_trace.reports.issue.fitting import cut, fitting, size
+from tilelang_trace.reports.issue.fitting import Fold, cut, fitting, shown, size
 from tilelang_trace.reports.issue.issue_text import comparison_text, issue_text
 from tilelang_trace.trace.build import TraceBuilder
 from tilelang_trace.trace.model import Trace
@@ -53,7 +53,7 @@ def rendered(text: str) -> str:
     markdown_it = pytest.importorskip("markdown_it")
     pytest.importorskip("linkify_it")
     renderer = markdown_it.MarkdownIt("gfm-like")
-    # GitHub makes no link of a bare name of a host. What begins with `www.` is looked for in `acts`.
+    # GitHub makes no link of the bare name of a host; for what begins with `www.` see `acts`.
     renderer.linkify.set({"fuzzy_link": False})
     html: str = renderer.render(text)
     return html
@@ -223,7 +223,7 @@ def test_it_fits_and_nothing_acts(make: Any) -> None:
 def test_no_text_acts_wherever_it_stands(text: str) -> None:
     builder = TraceBuilder()
     builder.metadata = {
-        **{key: text for key in ("command", "tool", "kernel", "target", "process_name")},
+        **dict.fromkeys(("command", "tool", "kernel", "target", "process_name"), text),
         "versions": {"tvm": text, text: text},
         "host": {"platform": text},
         "recording": {"complete": False, "reason": text},
@@ -261,7 +261,7 @@ def test_all_at_once_fits_and_tells_what_is_left_out() -> None:
 def test_odd_metadata_and_arguments_are_no_harm(values: Any) -> None:
     names = ("versions", "host", "recording", "command", "exit", "kernel", "target", "tool")
     trace = nested_compile()
-    text = issue_text(replace(trace, metadata={name: values for name in names}))
+    text = issue_text(replace(trace, metadata=dict.fromkeys(names, values)))
     assert text.startswith("## What happened")
 
 
@@ -272,6 +272,15 @@ def test_folds_keep_both_ends_of_a_long_text() -> None:
     assert kept[0] == "line 0" and kept[-1] == "line 999"
     assert len(kept) - 1 + left_out == 1_000 and f"... {left_out} lines left out ..." in kept
     assert fitting(lines, 10**6) == (list(lines), 0)
+
+
+def test_folds_that_have_no_room_are_named() -> None:
+    folds = [Fold(title, ("line",) * 100) for title in ("First", "Second", "Third")]
+    lines = list(shown(folds, 2_000))
+    assert size(lines) <= 2_000
+    assert "<summary>First (3 lines of 100 left out)</summary>" not in lines
+    assert lines[1:3] == ["<details>", "<summary>First</summary>"]
+    assert lines[-1] == "Left out, as an issue has no room for it: Third."
 
 
 # ------------------------------------------------------------------------------- a comparison

@@ -1,4 +1,4 @@
-"""Pictures as files: what an XML parser and a decoder of PNG find in them, and where they are taken."""
+"""Pictures as files: what an XML parser and a decoder of PNG find in them; who takes them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ from tilelang_trace.formats.picture import png, svg
 from tilelang_trace.formats.picture.layout import layout
 from tilelang_trace.trace.build import Parts, assemble
 from tilelang_trace.trace.model import Trace
+from tilelang_trace.trace.phases import with_phases
 
+FIXTURES = Path(__file__).parents[2] / "fixtures"
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = [
     "]]><script>alert(1)</script>",
@@ -82,7 +84,7 @@ def test_an_svg_is_valid_and_has_nothing_active(make: object) -> None:
         *("svg", "style", "defs", "pattern", "rect", "text", "title")
     }
     for element in root.iter():
-        assert not [name for name in element.keys() if "href" in name or name.startswith("on")]
+        assert not [name for name in element.attrib if "href" in name or name.startswith("on")]
         values = [v for name, v in element.attrib.items() if name != "aria-label"]
         assert not [v for v in values if "url(" in v]
     style = root.find(f"{SVG}style")
@@ -95,6 +97,11 @@ def test_names_are_tooltips_and_show_what_is_hidden_in_them() -> None:
     starts = (*HOSTILE[:2], r"\x00\x01\x1b[31m\x7f\x85", r"\u202eevil\u200b\u2067", "😀 漢字 ﷽")
     for start in (*starts, "x" * 300, r"line\nbreak\r\ttab"):
         assert [title for title in titles if title.startswith(start + ", pass, 1.00 us at")], start
+
+
+def test_endless_names_and_categories_make_no_endless_file() -> None:
+    trace = one_lane(*((n, n + 1, f"{n}" + "&" * 100_000, "x" * 100_000) for n in range(800)))
+    assert len(svg_of(trace)) < 500_000
 
 
 def test_an_svg_says_what_its_layout_says() -> None:
@@ -111,6 +118,11 @@ def test_an_svg_says_what_its_layout_says() -> None:
             assert drawn[box.tooltip] == pytest.approx((box.x, box.y, box.width, 17), abs=0.01)
     shown = [text.text for text in root.iter(f"{SVG}text")]
     assert shown == [text.text for text in picture.texts]
+
+
+def test_the_picture_in_the_readme_is_what_is_drawn() -> None:
+    trace = with_phases(files.read(FIXTURES / "recordings" / "tilelang_fails.pftrace"))
+    assert svg_of(trace) == (FIXTURES / "screenshots" / "picture.svg").read_bytes()
 
 
 # ---------------------------------------------------------------------------------------- PNG

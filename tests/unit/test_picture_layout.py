@@ -1,7 +1,6 @@
 """Where things stand in a picture: positions typed out by hand, what is merged, what is left out.
 
-The traces last 876 µs or multiples of it: the picture is 900 pixels wide with margins of 12, so that
-1 µs is a pixel.
+Most traces last 876 µs: the picture is 900 pixels wide with margins of 12, so that 1 µs is a pixel.
 """
 
 from __future__ import annotations
@@ -12,6 +11,8 @@ import numpy as np
 import pytest
 
 from tests.traces import TRACES, failed_compile, main_thread, one_lane, still_running
+from tilelang_trace.analysis.compare.timeline import side_by_side
+from tilelang_trace.comparing import compare
 from tilelang_trace.formats.picture.axis import duration, ticks
 from tilelang_trace.formats.picture.layout import layout
 from tilelang_trace.formats.picture.shapes import Box, Picture
@@ -119,8 +120,20 @@ def test_a_failure_is_marked_and_told_however_short_it_is() -> None:
     assert last.x < leader.x < last.x + last.width
     assert leader.top == last.y + last.height and leader.bottom > told.y - 8
     assert {"failed", "incomplete: what the failure went through"} <= set(texts(picture))
-    assert "failed after 876 us in Last" in texts(picture)
-    assert picture.alt == "Flame chart of the compile of mlp.py: failed after 876 us in Last"
+    assert "failed in Last after 876 us" in texts(picture)
+    assert picture.alt == "Flame chart of the compile of mlp.py: failed in Last after 876 us"
+
+
+def test_what_is_around_a_failure_is_shown_among_others_that_are_merged() -> None:
+    around = {"status": "incomplete", "error": ERROR}
+    narrow = [(n * 1_000, n * 1_000 + 500, "Simplify", "pass") for n in range(1, 875)]
+    narrow[400] = (401_000, 401_500, "Around", "pass", around)
+    failed = (401_400, 401_500, "Guilty", "pass", {"status": "failed", "error": ERROR})
+    picture = layout(one_lane(a_pass(0, 876, "Outer", **around), *narrow, failed))
+    assert place(box(picture, "Around")) == (413, 121, 0.75)
+    assert box(picture, "Around").look == "incomplete"
+    assert place(box(picture, "Guilty")) == (413.4, 139, 5)
+    assert box(picture, "400 passes") and box(picture, "473 passes")
 
 
 def test_the_failure_that_ended_the_compile_is_told_before_one_that_was_caught() -> None:
@@ -130,7 +143,7 @@ def test_the_failure_that_ended_the_compile_is_told_before_one_that_was_caught()
         'InjectPipeline failed: tile "24" is not a multiple of 16',
         "ApplySchedule failed: no schedule",
     ]
-    assert "failed after 50.0 us in InjectPipeline (and 1 more)" in texts(picture)
+    assert "failed in InjectPipeline after 50.0 us (and 1 more)" in texts(picture)
 
 
 def test_many_failures_are_counted() -> None:
@@ -178,9 +191,28 @@ def test_lanes_that_have_no_room_are_counted_and_the_failed_one_is_shown() -> No
     assert len(shown) == 32
     assert {"worker 3", "worker 499", "worker 470"} <= shown
     assert box(picture, "Guilty").look == "failed"
+    assert "failed in Guilty after 1 ns, 1.50 us in all" in texts(picture)
     # 468 lanes, of 1000 to 1468 ns without the failed one.
     assert "468 more rows, 578 us in all, not shown" in texts(picture)
     assert picture.height < 1600
+
+
+def test_a_comparison_is_called_after_its_sides_and_its_bars_say_the_change() -> None:
+    base, new = failed_compile(), failed_compile()
+    both = side_by_side(compare(base, new), base, new, min_ns=0)
+    picture = layout(both)
+    assert picture.alt.startswith("Flame chart of the compile of base: base, new: new, difference")
+    assert {"base: MainThread", "new: MainThread"} <= set(texts(picture))
+    assert len([b for b in picture.boxes if b.tooltip.startswith("LowerTIR, pass")]) == 2
+    changed = one_lane(
+        (0, WHOLE, "LegalizeOps +1.20 ms (+9 %)", "difference,slower"),
+        (0, 300 * US, "FuseOps.Long name +1.20 ms (+9 %)", "difference,faster"),
+    )
+    picture = layout(changed)
+    assert "LegalizeOps +1.20 ms (+9 %)" in texts(picture)
+    fills = [b.fill for b in picture.boxes if b.tooltip]
+    assert fills == ["#f2a65a", "#7ccf8a"] and {"slower", "faster"} <= set(texts(picture))
+    assert "same" not in texts(picture)
 
 
 def test_every_lane_is_named_under_its_process() -> None:
@@ -195,8 +227,8 @@ def test_every_lane_is_named_under_its_process() -> None:
 def test_nothing_leaves_the_paper_and_texts_fit_their_room(name: str) -> None:
     picture = layout(TRACES[name]())
     for one in picture.boxes:
-        assert 0 <= one.x and one.x + one.width <= picture.width - 12 + 0.01
-        assert 0 <= one.y and one.y + one.height <= picture.height
+        assert one.x >= 0 and one.x + one.width <= picture.width - 12 + 0.01
+        assert one.y >= 0 and one.y + one.height <= picture.height
     for text in picture.texts:
         assert text_width(text.text, text.size, text.bold) <= text.room + 0.01
         width = text_width(text.text, text.size, text.bold)

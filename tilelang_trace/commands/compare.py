@@ -85,8 +85,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-o",
         "--output",
         metavar="OUT",
-        help="write both compiles and the difference as one timeline: .pftrace or .json; .zip: the "
-        "two traces as they are, for Perfetto v58 or later",
+        help="write both compiles and the difference as one timeline: .pftrace or .json, or as a "
+        "picture: .svg, .png; .zip: the two traces as they are, for Perfetto v58 or later",
     )
     parser.add_argument(
         "--align",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tilelang_trace.trace.arguments import COMPILE, CONTEXT, OPEN, PASS
+from tilelang_trace.trace.arguments import COMPILE, CONTEXT, DIFFERENCE, OPEN, PASS
 from tilelang_trace.trace.failures import Failure, failures, main_failure
 from tilelang_trace.trace.json_values import Json
 from tilelang_trace.trace.model import Trace
@@ -27,7 +27,7 @@ class Headline:
     """A Trace in a few words; the texts are as the trace has them, so they may hold anything."""
 
     kernels: tuple[str, ...]
-    """Labels of the kernels by begin, each once; empty if none is known."""
+    """Labels of the kernels by begin, each once; empty if none is known, and for a comparison."""
     command: str
     """The command line, else the name of the process; empty if unknown."""
     wall_ns: int
@@ -35,6 +35,8 @@ class Headline:
     passes: int
     failure: Failure | None
     """The failure that matters most."""
+    failed_after_ns: int
+    """From the first begin to that."""
     failures: int
     is_open: bool
     """Something still ran when the Trace was taken."""
@@ -54,17 +56,25 @@ class Headline:
 def headline(trace: Trace) -> Headline:
     """What a Trace is of."""
     slices = trace.slices
+    start = int(slices.begin.min()) if len(slices) else 0
     all_failures = failures(trace)
+    main = main_failure(trace, all_failures)
     return Headline(
-        kernels=tuple(_kernels(trace)),
+        kernels=() if _is_comparison(trace) else tuple(_kernels(trace)),
         command=_command(trace),
-        wall_ns=int(slices.end.max()) - int(slices.begin.min()) if len(slices) else 0,
+        wall_ns=int(slices.end.max()) - start if len(slices) else 0,
         passes=int(trace.is_kind(PASS).sum()),
-        failure=main_failure(trace, all_failures),
+        failure=main,
+        failed_after_ns=0 if main is None else main.time - start,
         failures=len(all_failures),
         is_open=_is_open(trace),
         versions=tuple(_versions(trace)),
     )
+
+
+def _is_comparison(trace: Trace) -> bool:
+    """Whether two compiles stand in it, which its process names."""
+    return any(text.partition(",")[0] == DIFFERENCE for text in trace.strings)
 
 
 def _kernels(trace: Trace) -> list[str]:

@@ -93,11 +93,12 @@ def _collected(
     if not len(rows):
         return []
     count = np.diff(first, append=len(rows))
+    duration = slices.duration
     failures = np.add.reduceat(failed[rows].astype(np.int64), first)
     found = []
     for start, many, fails in zip(first.tolist(), count.tolist(), failures.tolist()):
         inside = rows[start : start + many]
-        longest = int(inside[int(np.argmax(slices.duration[inside]))])
+        longest = int(inside[int(np.argmax(duration[inside]))])
         row = int(inside[0])
         found.append(
             Bar(

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from tilelang_trace.formats.picture import colours
+from tilelang_trace.formats.picture import colours, words
 from tilelang_trace.formats.picture.axis import duration, ticks
 from tilelang_trace.formats.picture.bars import Bar, bars
-from tilelang_trace.formats.picture.rows import Band, bands, depths
+from tilelang_trace.formats.picture.rows import Band, bands, by_process, depths
 from tilelang_trace.formats.picture.shapes import Box, Line, Look, Picture, Text
 from tilelang_trace.formats.picture.text_width import ELLIPSIS, shortened, text_width
 from tilelang_trace.trace.arguments import (
@@ -23,11 +23,10 @@ from tilelang_trace.trace.arguments import (
     INCOMPLETE,
     KINDS,
     OPEN,
-    PASS,
     kind_of,
 )
 from tilelang_trace.trace.failures import Failure, failures, main_failure
-from tilelang_trace.trace.headline import Headline, headline
+from tilelang_trace.trace.headline import headline
 from tilelang_trace.trace.model import Ids, Mask, Trace
 from tilelang_trace.trace.phases import with_phases
 
@@ -51,8 +50,6 @@ _FAILURES_TOLD = 4
 """So many failures are marked and told in words."""
 _FAILURES_ALONE = 20
 """So many have a bar of their own, with all that encloses them."""
-_LONGEST_NAME = 300
-_LEAST_LETTERS = 4
 _TICKS = 10
 
 
@@ -89,7 +86,7 @@ class _Layout:
         else:
             self._text(MARGIN, SIZE, "Nothing was recorded: there is no slice.", colours.FAINT)
         height = round(self._y + MARGIN)
-        alt = _alt(self._head)
+        alt = words.alt(self._head)
         return Picture(
             WIDTH,
             height,
@@ -103,7 +100,7 @@ class _Layout:
     def _title(self) -> None:
         head = self._head
         self._text(MARGIN, _TITLE, head.what, colours.INK, bold=True)
-        state, colour = _state(head)
+        state, colour = words.state(head)
         facts = [f"{head.passes} pass{'es' * (head.passes != 1)}" if head.passes else ""]
         facts.append(head.command if head.kernels else "")
         # The state stands alone where it has a colour, so that it also has a place.
@@ -126,7 +123,7 @@ class _Layout:
         by_level = self._bars(depth, drawn, ordered)
         told = ordered[:_FAILURES_TOLD]
         top = self._axis()
-        for band, process in _with_processes(trace, drawn):
+        for band, process in by_process(trace, drawn):
             self._lane_name(band, process)
             self._levels(band, by_level)
             self._told(band, [f for f in told if int(slices.lane[f.row]) == band.lane])
@@ -157,7 +154,7 @@ class _Layout:
             while row >= 0 and row not in alone:
                 alone.add(row)
                 row = int(slices.parent[row])
-        lengths = np.array([min(len(s), _LONGEST_NAME) for s in trace.strings], np.int32)
+        lengths = np.array([min(len(s), words.LONGEST_NAME) for s in trace.strings], np.int32)
         found = bars(
             slices,
             depth,
@@ -195,14 +192,16 @@ class _Layout:
         # A merged bar has the colour of its slices if they are of one name as far as one can see.
         fill = colours.fill(category, name) if bar.count == 1 else colours.MERGED
         fill = {"failed": colours.FAILED, "incomplete": colours.INCOMPLETE}.get(look, fill)
-        label, bold = self._label(bar), look == "failed"
+        bold = look == "failed"
         colour = colours.ON_FAILED if look == "failed" else colours.INK
-        box = Box(x, self._y, width, BAR, fill, look, self._tooltip(bar))
+        tip = words.tooltip(self._trace, bar, self._start, "" if look == "plain" else look)
+        box = Box(x, self._y, width, BAR, fill, look, tip)
         self._boxes.append(box)
         self._box_of[bar.row] = box
         room = width - 2 * _PAD
-        full = f"{label}  {duration(bar.end - bar.begin)}" if bar.count == 1 else label
-        shown = full if text_width(full, SIZE, bold) <= room else _fitting(label, room, bold)
+        shown = words.name_and_time(self._trace, bar)
+        if text_width(shown, SIZE, bold) > room:
+            shown = words.fitting(words.name(self._trace, bar), SIZE, room, bold)
         if shown:
             self._put(Text(x + _PAD, self._y + 12.5, shown, SIZE, colour, room, bold=bold))
 
@@ -229,40 +228,18 @@ class _Layout:
         is_ours = kind_of(self._trace.category(bar.row)) is not None
         return _LOOKS.get(text, "plain") if is_ours else "plain"
 
-    def _label(self, bar: Bar) -> str:
-        if bar.count == 1:
-            return _visible(self._trace.name(bar.row))
-        return f"{bar.count} {self._noun(bar)}"
-
-    def _noun(self, bar: Bar) -> str:
-        kind = self._trace.category(bar.row).partition(",")[0]
-        return "passes" if kind == PASS else "slices"
-
-    def _tooltip(self, bar: Bar) -> str:
-        trace, slices = self._trace, self._trace.slices
-        time = f"{duration(bar.end - bar.begin)} at {duration(bar.begin - self._start)}"
-        name = _visible(trace.name(bar.longest))
-        name = name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + ELLIPSIS
-        if bar.count > 1:
-            longest = duration(int(slices.duration[bar.longest]))
-            failed = f", {bar.failed} failed" if bar.failed else ""
-            return f"{self._label(bar)}{failed}, {time}; the longest: {name}, {longest}"
-        kind = trace.category(bar.row).partition(",")[0]
-        status = self._look(bar).replace("plain", "")
-        return ", ".join(part for part in (name, kind, time, status) if part)
-
     # ------------------------------------------------------------------------ around the bars
 
     def _lane_name(self, band: Band, process: str) -> None:
         lane = self._trace.lanes[band.lane]
         thread = "" if lane.thread is None else self._trace.threads[lane.thread].name
         parts = [thread, lane.name if lane.name != thread else ""]
-        name = ", ".join(_visible(part) for part in parts if part)
+        name = ", ".join(words.visible(part) for part in parts if part)
         y = self._y + 12
         x = float(MARGIN)
         if process:
             room = (WIDTH - 2 * MARGIN) * 0.7
-            shown = shortened(_visible(process), SIZE, room, bold=True)
+            shown = shortened(words.visible(process), SIZE, room, bold=True)
             self._put(Text(x, y, shown, SIZE, colours.INK, room, bold=True))
             x += text_width(shown, SIZE, bold=True) + 8
         room = WIDTH - MARGIN - x
@@ -276,7 +253,7 @@ class _Layout:
             box = self._box_of[failure.row]
             x = box.x + box.width - _LEAST_FAILED_WIDTH / 2
             left, right = x - 6 - MARGIN, WIDTH - MARGIN - x - 6
-            text = shortened(_visible(failure.name), SIZE, max(left, right), bold=True)
+            text = shortened(words.visible(failure.name), SIZE, max(left, right), bold=True)
             y = self._y + 13
             if text_width(text, SIZE, bold=True) <= right:
                 self._put(Text(x + 6, y, text, SIZE, colours.FAILED, right, bold=True))
@@ -320,13 +297,15 @@ class _Layout:
         self._y = y + 12
 
     def _legend_entries(self) -> Iterator[tuple[str, Look, str]]:
-        categories = {self._trace.category(bar) for bar in self._box_of}
         kinds = self._trace.kinds()
         for number, kind in enumerate(KINDS):
             if (kinds == number).any():
                 yield colours.OF_KIND.get(kind, colours.OF_PASS), "plain", kind
-        if any(kind_of(text) is None and text.startswith(DIFFERENCE) for text in categories):
-            yield from ((fill, "plain", text) for text, fill in colours.DIFFERENCES.items())
+        categories = {self._trace.category(row) for row in self._box_of}
+        of_differences = {colours.fill(c, "") for c in categories if c.startswith(DIFFERENCE)}
+        for text, fill in colours.DIFFERENCES.items():
+            if fill in of_differences:
+                yield fill, "plain", text
         looks = {box.look for box in self._boxes}
         if "failed" in looks:
             yield colours.FAILED, "failed", "failed"
@@ -346,7 +325,7 @@ class _Layout:
         self, x: float, size: int, text: str, colour: str = colours.FAINT, bold: bool = False
     ) -> None:
         room = WIDTH - MARGIN - x
-        shown = shortened(_visible(text), size, room, bold)
+        shown = shortened(words.visible(text), size, room, bold)
         self._put(Text(x, self._y + size, shown, size, colour, room, bold=bold))
         self._y += size + 6
 
@@ -355,59 +334,3 @@ class _Layout:
 
 
 _LOOKS: dict[str, Look] = {FAILED: "failed", INCOMPLETE: "incomplete", OPEN: "open"}
-
-
-def _fitting(label: str, room: float, bold: bool) -> str:
-    """What of a name fits: it, its beginning, or that of its last part; a letter or two say
-    nothing.
-    """
-    shown = shortened(label, SIZE, room, bold)
-    if shown != label and "." in label:
-        shown = shortened(label.rpartition(".")[2], SIZE, room, bold)
-    return shown if len(shown) > _LEAST_LETTERS or shown == label else ""
-
-
-def _with_processes(trace: Trace, drawn: Sequence[Band]) -> Iterator[tuple[Band, str]]:
-    """The bands by process, each with the name of its process if that begins with it."""
-
-    def process_of(band: Band) -> int:
-        lane = trace.lanes[band.lane]
-        process = lane.process if lane.thread is None else trace.threads[lane.thread].process
-        return -1 if process is None else process
-
-    last = None
-    for band in sorted(drawn, key=lambda band: (process_of(band), band.lane)):
-        number = process_of(band)
-        name = ""
-        if number != last and number >= 0:
-            process = trace.processes[number]
-            pid = "" if process.pid is None else f" ({process.pid})"
-            name = f"{process.name or 'process'}{pid}"
-        last = number
-        yield band, name
-
-
-def _state(head: Headline) -> tuple[str, str]:
-    """How it ended, with the time, and the colour for that."""
-    time = duration(head.wall_ns)
-    if head.failure is not None:
-        more = f" (and {head.failures - 1} more)" if head.failures > 1 else ""
-        return f"failed after {time} in {head.failure.slice_name}{more}", colours.FAILED
-    if head.is_open:
-        return f"still running after {time}", colours.OPEN_FRAME
-    return f"{time}, no failure", colours.INK
-
-
-def _alt(head: Headline) -> str:
-    what = head.what if len(head.what) <= 100 else head.what[:99] + ELLIPSIS
-    state = _state(head)[0]
-    state = state if len(state) <= 200 else state[:199] + ELLIPSIS
-    return _visible(f"Flame chart of the compile of {what}: {state}")
-
-
-def _visible(text: str) -> str:
-    """A text on one line in which nothing hides: what is not printable shows as an escape."""
-    if text.isprintable():
-        return text
-    shown = (c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-    return "".join(shown)

@@ -6,12 +6,12 @@ failure first, then by the time in them. A failed slice keeps its level and thos
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from tilelang_trace.trace.model import Ids, Slices
+from tilelang_trace.trace.model import Ids, Slices, Trace
 
 ROOM = 64
 """Levels in all lanes together; a lane takes one more, for its name."""
@@ -66,8 +66,9 @@ def bands(slices: Slices, depth: Ids, failed: Sequence[int]) -> tuple[list[Band]
         (n for n in _LEVELS if sum(len(levels(lane, n)) + 1 for lane in spans) <= ROOM),
         _LEVELS[-1],
     )
+    duration = slices.duration
     busy = {
-        lane: int(slices.duration[first:last][depth[first:last] == 0].sum())
+        lane: int(duration[first:last][depth[first:last] == 0].sum())
         for lane, (first, last) in spans.items()
     }
     by_weight = sorted(spans, key=lambda n: (n not in failed_depth, -busy[n], n))
@@ -83,6 +84,26 @@ def bands(slices: Slices, depth: Ids, failed: Sequence[int]) -> tuple[list[Band]
         rows = levels(lane, limit)
         drawn.append(Band(lane, rows, deepest[lane] - rows[-1].depth))
     return drawn, [lane for lane in spans if lane not in shown]
+
+
+def by_process(trace: Trace, drawn: Sequence[Band]) -> Iterator[tuple[Band, str]]:
+    """The bands by process, each with the name of its process if that begins with it."""
+
+    def process_of(band: Band) -> int:
+        lane = trace.lanes[band.lane]
+        process = lane.process if lane.thread is None else trace.threads[lane.thread].process
+        return -1 if process is None else process
+
+    last = None
+    for band in sorted(drawn, key=lambda band: (process_of(band), band.lane)):
+        number = process_of(band)
+        name = ""
+        if number != last and number >= 0:
+            process = trace.processes[number]
+            pid = "" if process.pid is None else f" ({process.pid})"
+            name = f"{process.name or 'process'}{pid}"
+        last = number
+        yield band, name
 
 
 def _levels(deepest: int, limit: int, failed: int) -> tuple[Level, ...]:

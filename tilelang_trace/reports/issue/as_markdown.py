@@ -95,7 +95,7 @@ def _failure(issue: Issue, failed: Failed) -> Iterator[str]:
     error = f" with {_code(failed.type)}{cause}" if failed.type else ""
     yield (
         f"{_code(failed.name)} failed{error} after {duration(failed.inclusive_ns)}, "
-        f"{duration(issue.failed_after_ns)} into the compile."
+        f"{duration(issue.headline.failed_after_ns)} into the compile."
     )
     yield ""
     yield f"- path: {_path(failed)}"

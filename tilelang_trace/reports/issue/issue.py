@@ -29,8 +29,6 @@ class Issue:
     summary: Summary
     failed: Failed | None
     """The failure that the issue is about."""
-    failed_after_ns: int
-    """From the first begin to that failure."""
     others: tuple[Failed, ...]
     """The other failures, by time."""
     context: Mapping[str, Json]
@@ -46,12 +44,10 @@ def make_issue(trace: Trace) -> Issue:
     found = failures(trace)
     main = main_failure(trace, found)
     at = found.index(main) if main is not None else -1
-    start = int(trace.slices.begin.min()) if len(trace.slices) else 0
     return Issue(
         headline=headline(trace),
         summary=summary,
         failed=None if main is None else summary.failures[at],
-        failed_after_ns=0 if main is None else main.time - start,
         others=tuple(f for number, f in enumerate(summary.failures) if number != at),
         context=_context(trace, None if main is None else main.row),
         targets=tuple(_targets(trace)),
