@@ -174,7 +174,7 @@ def named_secret(name: str) -> Strength:
     is_variable = plain.upper() == plain and ("_" in plain or last == "token")
     sure = last in _SURELY or tuple(words[-2:]) in _SURE_PAIRS or is_variable
     # `--token abc`, `-DAPI_KEY=abc`; but `-key` in the text of an option of LLVM is none.
-    return "yes" if sure or name.startswith("--") or name.startswith("-D") else "if random"
+    return "yes" if sure or name.startswith(("--", "-D")) else "if random"
 
 
 def looks_random(value: str) -> bool:

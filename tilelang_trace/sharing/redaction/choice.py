@@ -41,7 +41,7 @@ def this_machine() -> Machine:
         homes.add(str(Path.home()))
     hosts = {socket.gethostname(), *(os.environ.get(n, "") for n in ("HOSTNAME", "COMPUTERNAME"))}
     try:
-        folders = (os.getcwd(),)
+        folders: tuple[str, ...] = (os.getcwd(),)
     except OSError:  # it was deleted
         folders = ()
     return Machine(_sorted(users), _sorted(hosts), _sorted(homes), folders)

@@ -68,7 +68,7 @@ def rewritten(trace: Trace, texts: Texts) -> Trace:
     instant_names = walk.ids(instants.name, [(None, "", "name of an instant")])
     instant_categories = walk.ids(instants.category, [(None, COMPILERS, "category of an instant")])
     instant_arguments = walk.columns(trace.instant_arguments, instants.name, instant_names)
-    metadata = {}
+    metadata: dict[str, Json] = {}
     for key, value in trace.metadata.items():
         metadata[walk.fresh(walk.one(key, "", "metadata"), metadata)] = walk.value(
             value, key, f"metadata {key}"
