@@ -11,6 +11,7 @@ from pathlib import Path
 from tilelang_trace.errors import UserError
 from tilelang_trace.formats import files
 from tilelang_trace.formats.archives.writing import everything_in, tar_gzipped, zipped
+from tilelang_trace.formats.naming import part_of_name
 from tilelang_trace.reports.text import plural
 from tilelang_trace.sharing.bundle.fitting import fitted
 from tilelang_trace.sharing.bundle.material import Material
@@ -28,6 +29,8 @@ MOST_BYTES = 25_000_000
 ENDING = ".zip"
 _TAR_ENDINGS = (".tgz", ".tar.gz")
 _TRACE_ENDINGS = (".pftrace.gz", ".json.gz")
+_PLAIN_NAME = "report"
+"""What the archive is called inside, if its own name is private."""
 
 
 @dataclass(frozen=True)
@@ -84,8 +87,8 @@ def make_bundle(traces: Mapping[str, Trace], output: str, choice: Choice) -> Bun
     redacted = _redacted(traces, choice.redaction, name) if choice.redaction else {}
     shared = {name: redacted[name].trace if redacted else traces[name] for name in traces}
     material, verdicts = _with_reproducers(Material(shared), choice.verify)
-    if redacted:
-        name = next(iter(redacted.values())).text(name)
+    if any(one.text(name) != name for one in redacted.values()):
+        name = _PLAIN_NAME + _ending(name)
     pack = _packer(output, name)
     material, archive = fitted(material, pack, choice.most_bytes)
     _prove(output, archive, redacted)
@@ -126,7 +129,7 @@ def _packer(output: str, name: str) -> Callable[[Material], bytes]:
     if lower.endswith(_TRACE_ENDINGS):
         return lambda material: b"".join(files.pieces(shown(material), output))
     if lower.endswith(_TAR_ENDINGS):
-        folder = name[: -len(next(e for e in _TAR_ENDINGS if lower.endswith(e)))] or "report"
+        folder = part_of_name(name[: -len(_ending(name))])
         return lambda material: tar_gzipped(
             {
                 f"{folder}/{path.removeprefix(FOLDER)}": data
@@ -134,6 +137,10 @@ def _packer(output: str, name: str) -> Callable[[Material], bytes]:
             }
         )
     return lambda material: zipped(members(material, name))
+
+
+def _ending(name: str) -> str:
+    return next(e for e in (ENDING, *_TAR_ENDINGS, *_TRACE_ENDINGS) if name.lower().endswith(e))
 
 
 def _prove(output: str, archive: bytes, redacted: Mapping[str, Redacted]) -> None:

@@ -142,7 +142,7 @@ class Learner:
         if lower_key in _HOME_KEYS:
             self._home(text)
         elif lower_key in _FOLDER_KEYS:
-            known.places.learn_folder(text)
+            self._folder(text)
         elif names.is_user_key(key):
             known.add_user(text)
         elif names.is_host_key(key) or (lower_key in ("host", "node") and _is_host(text)):
@@ -163,7 +163,13 @@ class Learner:
                 if home:
                     self._home(path)
                 elif folder:
-                    known.places.learn_folder(path)
+                    self._folder(path)
+
+    def _folder(self, path: str) -> None:
+        """Take a working directory, and the home that it is in: both are private."""
+        if home := self._known.places.home_of(path):
+            self._home(home)
+        self._known.places.learn_folder(path)
 
     def _home(self, path: str) -> None:
         plain = paths.plain(path).rstrip("/")

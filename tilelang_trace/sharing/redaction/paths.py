@@ -176,6 +176,11 @@ class Places:
         if len(parts) > 2 or parts[-1].lower() not in _SYSTEM:
             self.folders.add("/".join(parts))
 
+    def home_of(self, path: str) -> str:
+        """The home that a path is in; empty if it is in none."""
+        parts = plain(path).rstrip("/").split("/")
+        return "/".join(parts[: _home_end(parts, self)])
+
     def learn_root(self, path: str) -> None:
         """Take the folder of a script or source, unless something is installed there."""
         parts = plain(path).split("/")
