@@ -17,6 +17,7 @@ from tilelang_trace.reports.as_markdown import code, fenced, heading, table
 from tilelang_trace.reports.issue.fitting import LIMIT, Fold, fitting, safe_lines, shown, size
 from tilelang_trace.reports.issue.issue import SLOWEST, Issue
 from tilelang_trace.reports.text import duration, middle_cut, plural, visible
+from tilelang_trace.trace.failed_passes import FAILED_PASSES
 from tilelang_trace.trace.headline import VERSION_NAMES
 from tilelang_trace.trace.json_values import Json
 
@@ -34,7 +35,13 @@ _STACK_CAUSES = ("signal", "timeout")
 
 
 def render(
-    issue: Issue, *, attachment: str, picture: str | None, reproducer: str, left_out: Sequence[str]
+    issue: Issue,
+    *,
+    attachment: str,
+    picture: str | None,
+    reproducer: str,
+    why_no_reproducer: str,
+    left_out: Sequence[str],
 ) -> str:
     """The text of the issue."""
     head = [
@@ -44,7 +51,7 @@ def render(
         *_slowest(issue),
         *_recording(issue, left_out),
         *how_to_open(attachment),
-        *_how_to_run(reproducer),
+        *_how_to_run(reproducer, why_no_reproducer),
     ]
     folds = shown(_folds(issue), LIMIT - size(head))
     return "".join(f"{line}\n" for line in [*head, *folds])
@@ -208,10 +215,13 @@ def _recording(issue: Issue, left_out: Sequence[str]) -> Iterator[str]:
         yield from (f"- {_code(what)}" for what in left_out)
 
 
-def _how_to_run(reproducer: str) -> Iterator[str]:
+def _how_to_run(reproducer: str, why_none: str) -> Iterator[str]:
     if reproducer:
         yield from heading("How to run the reproducer")
         yield from fenced(list(safe_lines(reproducer)), "sh")
+    elif why_none:
+        yield ""
+        yield f"There is no reproducer: {code(visible(why_none))}"
 
 
 def _folds(issue: Issue) -> Iterator[Fold]:
@@ -235,7 +245,8 @@ def _folds(issue: Issue) -> Iterator[Fold]:
     options += [line for target in issue.targets for line in safe_lines(f"target: {target}")]
     if options:
         yield Fold("PassContext and target", tuple(options))
-    environment = {k: v for k, v in issue.metadata.items() if k not in ("command", "exit")}
+    told = ("command", "exit", FAILED_PASSES)
+    environment = {k: v for k, v in issue.metadata.items() if k not in told}
     if environment:
         yield Fold("Environment", tuple(_entries(environment)))
 

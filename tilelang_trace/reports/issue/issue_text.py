@@ -23,19 +23,21 @@ def issue_text(
     attachment: str = "report.zip",
     picture: str | None = None,
     reproducer: str = "",
+    why_no_reproducer: str = "",
     left_out: Sequence[str] = (),
 ) -> str:
     """Markdown to paste into a GitHub issue, within GitHub's limit whatever the trace.
 
     `attachment` is the name of the file that goes with it, `picture` the address of a picture,
-    relative or not, `reproducer` the commands that run the reproducer, and `left_out` tells, a line
-    each, what was left out of the attached file.
+    relative or not, `reproducer` the commands that run the reproducer, else `why_no_reproducer` tells
+    why there is none, and `left_out` tells, a line each, what was left out of the attached file.
     """
     return render(
         make_issue(trace),
         attachment=attachment,
         picture=picture,
         reproducer=reproducer,
+        why_no_reproducer=why_no_reproducer,
         left_out=left_out,
     )
 

@@ -84,17 +84,15 @@ def issue(material: Material, archive: str, *, picture: str | None = None) -> st
     if comparison is not None:
         return comparison_text(comparison, attachment=archive)
     reproducer = material.reproducers.get(TRACE)
-    left_out = list(material.left_out)
-    if reproducer is not None and reproducer.why_not:
-        left_out.append(f"a reproducer: {reproducer.why_not}")
+    why_not = "" if reproducer is None else reproducer.why_not
+    can_run = reproducer is not None and not why_not
     return issue_text(
         material.traces[TRACE],
         attachment=archive,
         picture=picture,
-        reproducer=_commands(archive, material.verdicts.get(TRACE, ""))
-        if reproducer is not None and not reproducer.why_not
-        else "",
-        left_out=left_out,
+        reproducer=_commands(archive, material.verdicts.get(TRACE, "")) if can_run else "",
+        why_no_reproducer=why_not,
+        left_out=material.left_out,
     )
 
 
