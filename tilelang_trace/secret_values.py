@@ -219,10 +219,9 @@ def spans(text: str) -> list[tuple[int, int]]:
 
 def _named(text: str, lower: str) -> list[tuple[int, int]]:
     found = []
-    pattern = _compiled(_NAMED)
     last = 0
     for position in _places_of_names(lower):
-        match = pattern.match(text, position) if position >= last else None
+        match = _compiled(_NAMED).match(text, position) if position >= last else None
         if match is None:
             continue
         begin = position

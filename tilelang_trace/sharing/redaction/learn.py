@@ -15,7 +15,7 @@ from tilelang_trace.sharing.redaction.walk import COMPILERS, IR, KERNEL, rewritt
 from tilelang_trace.trace.model import Trace
 
 EMAIL = re.compile(
-    r"(?<![\w.+%-])(?!git@(?:github|gitlab|bitbucket)\.)[\w.+-]+(?:%40|@)"
+    r"(?<![\w.+%-])(?!git@(?:github\.com|gitlab\.com|bitbucket\.org)\b)[\w.+-]+(?:%40|@)"
     r"(?:[A-Za-z0-9][\w-]*\.)+[A-Za-z]{2,24}(?![\w(\[@])"
 )
 _FRAME = re.compile(r"File \\*\"([^\"\n]+\.py)\\*\", line \d")

@@ -47,13 +47,17 @@ _HOST_KEY = r"(?:host[_-]?name|node[_-]?name|computer[_-]?name|fqdn)"
 _USER_KEYS = re.compile(_USER_KEY, re.IGNORECASE)
 _HOST_KEYS = re.compile(_HOST_KEY, re.IGNORECASE)
 _ASSIGNED = r"(?:\\*[\"'])?(?:=|:|%3D|:\s*\\*[\"']|\s*=\s*\\*[\"'])\\*[\"']?"
-NAME = r"[^\W_][\w.-]*[\w$]|[^\W_]"
+NAME = r"(?:[^\W_][\w.-]*[\w$]|[^\W_])"
 _TOLD = re.compile(
-    rf"(?i)(?<![A-Za-z0-9])(?:(?P<user>{_USER_KEY}{_ASSIGNED}(?P<u>{NAME})|--?user(?:name)?\s+"
+    rf"(?i)(?<![A-Za-z0-9])(?:(?P<user>{_USER_KEY}{_ASSIGNED}(?P<u>{NAME}(?: (?-i:[A-Z][a-z]+))?)|--?user(?:name)?\s+"
     rf"(?P<u2>{NAME}))|(?P<host>{_HOST_KEY}{_ASSIGNED}(?P<h>{NAME})))(?![\w(@\\/])"
 )
+_LINE = re.compile(
+    rf"(?im)(?<![A-Za-z0-9]){_USER_KEY}\\*[\"']?:[ \t]+(?P<u>{NAME})(?=[ \t]*(?:$|[,;}}\])\"']))"
+)
 _AT = re.compile(
-    r"(?<![\w.+%-])(?P<u>[A-Za-z_][\w.-]{0,31})@(?P<h>[A-Za-z0-9][\w-]*(?:\.[\w-]+)*)(?=:[~/])"
+    r"(?:(?<=ssh )|(?<=scp )|(?<![\w.+%-]))(?P<u>[A-Za-z_][\w.-]{0,31})@(?P<h>[A-Za-z0-9][\w-]*(?:\.[\w-]+)*)"
+    r"(?:(?=:[~/])|(?<=-\d)|(?<=-\d\d)|(?<=-\d\d\d))(?![\w.-])"
 )
 _PUBLIC_AT = frozenset(("github.com", "gitlab.com", "bitbucket.org", "huggingface.co"))
 
@@ -86,6 +90,7 @@ def told(text: str) -> tuple[set[str], set[str]]:
         for match in _TOLD.finditer(text):
             users.add(match["u"] or match["u2"] or "")
             hosts.add(match["h"] or "")
+        users.update(match["u"] for match in _LINE.finditer(text))
     if "@" in text:
         for match in _AT.finditer(text):
             if match["h"] not in _PUBLIC_AT:
@@ -106,6 +111,7 @@ def user_pattern(name: str) -> re.Pattern[str]:
     this = re.escape(name)
     return re.compile(
         rf"(?i:(?<![A-Za-z0-9]){_USER_KEY}{_ASSIGNED}|--?user(?:name)?\s+){this}(?![\w(.-])"
+        rf"|(?im:(?<![A-Za-z0-9]){_USER_KEY}\\*[\"']?:[ \t]+){this}(?=[ \t]*(?:$|[\n,;}}\])\"']))"
         rf"|(?<![\w~.-])~{this}(?=[\\/])"
         rf"|(?<![\w.+%-]){this}(?=@[A-Za-z0-9][\w-]{{2,}})"
     )

@@ -18,21 +18,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import unquote
 
-_PART = r"[^\s/\\:*?\"'`<>|,;()\[\]{}=&]+"
+_PART = r"[^\s\x00-\x1f/\\:*?\"'`<>|,;()\[\]{}=&]+"
 # A path begins where no word ends, behind a flag (-I/opt), behind the // of an address; and a home
 # is one wherever it stands. `<home>/x` is none any more.
 _POSIX_START = (
     r"(?:(?<![\w.)\]}/>~-])|(?<=://)|(?<=-[A-Za-z])|(?<=isystem)|(?=\\*/(?:home|Users)\\*/))"
     r"(?:(?:~[\w.-]*|\$HOME|\$\{HOME\})(?=\\*/))?"
 )
-_POSIX = re.compile(rf"{_POSIX_START}(?:\\*/{_PART})+(?:\\*/(?![/\w]))?")
+_BLANK = rf"(?:(?:/mnt|/cygdrive)?/[a-z])?/Users/{_PART}(?: [A-Z][\w.-]*){{1,2}}(?=/)"
+_POSIX = re.compile(rf"{_POSIX_START}(?:{_BLANK})?(?:\\*/{_PART})+(?:\\*/(?![/\w]))?")
 _TILDE = re.compile(
     rf"(?<![\w/~.>)\]-])(?:~[A-Za-z_][\w.-]*|~|\$HOME|\$\{{HOME\}})(?:\\*[/\\]{_PART})+"
 )
 # A user of Windows may have a blank in the name, if more of the path follows.
 _DRIVE = re.compile(
     rf"(?<![A-Za-z])[A-Za-z]:(?:\\+|/)(?:(?:Users|Documents and Settings)(?:\\+|/)"
-    rf"(?:{_PART}(?: {_PART}){{0,3}}(?=[\\/])|{_PART})|{_PART})(?:(?:\\+|/){_PART})*",
+    rf"(?:{_PART}(?: {_PART}){{0,3}}(?=[\\/])|{_PART}(?: (?-i:[A-Z])[\w.-]+){{0,2}})|{_PART})(?:(?:\\+|/){_PART})*",
     re.IGNORECASE,
 )
 # \\server\share, and the same escaped: the beginning has twice as many backslashes as the rest.
@@ -215,6 +216,14 @@ def _home_end(parts: Sequence[str], places: Places) -> int:
         return 1
     if list(parts[:2]) == ["", "root"]:
         return 2
+    if len(parts) > 3 and parts[0] == "" and parts[1] in ("u", "media"):
+        return 3
+    if len(parts) > 4 and list(parts[:3]) == ["", "run", "media"]:
+        return 4
+    if "user" in parts[1:4]:  # /afs/cern.ch/user/j/jdoe
+        index = list(parts).index("user")
+        if len(parts) > index + 2 and len(parts[index + 1]) == 1:
+            return index + 3
     # /home/x, /mnt/c/Users/x, /export/home/x, C:/Users/x, //wsl$/Ubuntu/home/x
     for index, part in enumerate(parts[:5]):
         if part.lower() in _INSTALLED or index + 1 >= len(parts):
@@ -329,7 +338,7 @@ def _public_from(names: Sequence[str], start: int, trailing: bool) -> int:
         follows = names[index + 1] if index + 1 < len(names) else ""
         if name == "lib" and _PYTHON.fullmatch(follows):
             return index
-        if name in ("bin", "scripts") and index == len(names) - 2:
+        if name in ("bin", "scripts") and index >= len(names) - 2 - trailing:
             return index
     last = len(names) - 1 - trailing
     return last if _FILE.fullmatch(names[last]) and last >= start else len(names) - trailing
