@@ -31,11 +31,14 @@ class Format:
 
     name: str
     ending: str
-    reader: str
+    reader: str | None
+    """None for a picture: it shows a Trace, and keeps none of its data."""
     writer: str
 
     def read(self, data: bytes) -> TraceBuilder:
         """A builder with what the bytes say. Raises UserError."""
+        if self.reader is None:
+            raise UserError("a picture, which has no data of a trace: name the trace it shows")
         read = cast(Callable[[bytes], TraceBuilder], import_module(self.reader).read)
         return read(data)
 
@@ -52,6 +55,9 @@ PFTRACE = Format(
     "Perfetto protobuf", ".pftrace", f"{_HERE}.pftrace_reader", f"{_HERE}.pftrace_writer"
 )
 FORMATS = (LOG, JSON, PFTRACE)
+SVG = Format("picture", ".svg", None, f"{_HERE}.picture.svg")
+PNG = Format("picture", ".png", None, f"{_HERE}.picture.png")
+PICTURES = (SVG, PNG)
 
 
 def format_for(path: str | os.PathLike[str]) -> tuple[Format, bool]:
@@ -63,10 +69,29 @@ def format_for(path: str | os.PathLike[str]) -> tuple[Format, bool]:
     for known in FORMATS:
         if plain.endswith(known.ending):
             return known, plain != name
+    for known in PICTURES:
+        if name.endswith(known.ending):
+            return known, False
     endings = ", ".join(known.ending for known in FORMATS)
+    pictures = " or ".join(known.ending for known in PICTURES)
     raise UserError(
-        f"{os.fspath(path)}: no format has this ending; use {endings}, each with or without .gz"
+        f"{os.fspath(path)}: no format has this ending; use {endings}, each with or without .gz, "
+        f"or {pictures} for a picture"
     )
+
+
+def check_keeps_data(path: str | os.PathLike[str]) -> None:
+    """Raises UserError unless a file of this name holds all that a recording has seen."""
+    known, _ = format_for(path)
+    if known.reader is None:
+        from shlex import quote
+
+        name = os.fspath(path)
+        trace = name[: -len(known.ending)] + PFTRACE.ending
+        raise UserError(
+            f"{name}: a picture keeps no data: record {trace}, then "
+            f"tilelang-trace convert {quote(trace)} -o {quote(name)}"
+        )
 
 
 def read(path: str | os.PathLike[str]) -> Trace:
@@ -158,6 +183,10 @@ def sniff(data: bytes) -> Format:
     if start.startswith(b"{"):
         line = data.lstrip(b" \t\r\n").partition(b"\n")[0]
         return LOG if b'"pass_events"' in line and b'"traceEvents"' not in line else JSON
+    if data.startswith(b"\x89PNG"):
+        return PNG
+    if start.startswith((b"<?xml", b"<svg")):
+        return SVG
     shown = data[:16].decode("ascii", "backslashreplace")
     raise UserError(
         "neither a Perfetto trace, Chrome JSON nor a pass-event log: "
