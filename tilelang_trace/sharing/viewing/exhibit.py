@@ -131,14 +131,11 @@ def _bounds(traces: Sequence[Trace], shifts: Sequence[int]) -> tuple[int, int]:
 def _view_of(trace: Trace, row: int, shift: int, bounds: tuple[int, int], *, fails: bool) -> View:
     slices = trace.slices
     begin, end = int(slices.begin[row]), int(slices.end[row])
-    lane = trace.lanes[int(slices.lane[row])]
-    process = lane.process if lane.thread is None else trace.threads[lane.thread].process
     return View(
         begin=begin + shift,
         duration=end - begin,
         first=bounds[0],
         last=bounds[1],
-        process="" if process is None else trace.processes[process].name,
         failures=fails,
         shared_times=int(np.sum((slices.begin == begin) & (slices.end == end))) > 1,
     )

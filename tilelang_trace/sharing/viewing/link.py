@@ -8,7 +8,6 @@ loaded: docs/visualization/commands-automation-reference.md.
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass
 from urllib.parse import quote, urlencode
 
@@ -19,7 +18,12 @@ ONLINE = "https://ui.perfetto.dev"
 _MARGIN = 2
 """What is shown before the slice, and behind it: so many times its duration."""
 _LEAST_MARGIN_NS = 1_000
-_PIN, _EXPAND = "dev.perfetto.PinTracksByRegex", "dev.perfetto.ExpandTracksByRegex"
+
+_FAILURES = (
+    "SELECT s.name, a.string_value AS error FROM slice s JOIN args a USING (arg_set_id) "
+    "WHERE category GLOB '*,error' AND a.key GLOB '*.error.message' ORDER BY ts+dur DESC, depth DESC"
+)
+"""What failed, from the inside out, and why: the page does not open the tab of what it selects."""
 
 
 @dataclass(frozen=True)
@@ -31,8 +35,6 @@ class View:
     first: int
     """When the first of all events is, and the last: the page ignores a view that goes beyond."""
     last: int
-    process: str
-    """The name of its process, whose rows are unfolded."""
     failures: bool
     """Whether there is a row of failures, to be pinned."""
     shared_times: bool = False
@@ -58,19 +60,17 @@ def link(page: str, file: str, view: View | None) -> str:
             "dur": f"{view.duration}{order}",
             "visStart": str(left),
             "visEnd": str(right),
-            "startupCommands": json.dumps(_commands(view), separators=(",", ":")),
         }
+    if view is not None and view.failures:
+        parameters["startupCommands"] = json.dumps(_commands(), separators=(",", ":"))
     return f"{page}/#!/?{urlencode(parameters, quote_via=quote, safe='')}"
 
 
-def _commands(view: View) -> list[dict[str, object]]:
-    """The names of rows are followed by the id of the thread or process, or by nothing."""
-    patterns = [(_EXPAND, rf"^{_escaped(view.process)}( \d+)?$")]
-    if view.failures:
-        patterns.insert(0, (_PIN, rf"^{ROW_NAME}( \d+)?$"))
-    return [{"id": command, "args": [pattern]} for command, pattern in patterns]
+def _commands() -> list[dict[str, object]]:
+    """For a trace with failures. (The rows of what is selected are unfolded without a command.)"""
+    return [
+        # In JSON the row is a thread, whose id follows the name.
+        {"id": "dev.perfetto.PinTracksByRegex", "args": [rf"^{ROW_NAME}( \d+)?$"]},
+        {"id": "dev.perfetto.RunQueryAndShowTab", "args": [_FAILURES, ROW_NAME]},
+    ]
 
-
-def _escaped(text: str) -> str:
-    """A text as a regular expression of JavaScript."""
-    return re.sub(r"[\\^$.*+?()[\]{}|/]", r"\\\g<0>", text)
