@@ -24,7 +24,7 @@ from tilelang_trace.analysis.compare.comparison import Comparison
 from tilelang_trace.analysis.compare.noise import judged
 from tilelang_trace.analysis.compare.timeline import side_by_side
 from tilelang_trace.formats import files
-from tilelang_trace.formats.archives import both
+from tilelang_trace.formats.archives import together
 from tilelang_trace.formats.naming import part_of_name
 from tilelang_trace.reports import as_table, choice, report
 from tilelang_trace.reports.compare import as_table as compare_as_table
@@ -54,8 +54,7 @@ def trace_members(material: Material) -> dict[str, bytes]:
     if TRACE in material.traces:
         pieces = files.PFTRACE.write(material.traces[TRACE])
         return {TRACE + files.PFTRACE.ending: b"".join(pieces)}
-    base, new = (both.Original("", material.traces[name]) for name in (BASE, NEW))
-    return both.members_of(base, new)
+    return together.members_of({name: together.Original("", t) for name, t in material.traces.items()})
 
 
 def report_members(material: Material, archive: str) -> dict[str, bytes]:
