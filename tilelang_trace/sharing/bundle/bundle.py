@@ -86,7 +86,10 @@ def make_bundle(traces: Mapping[str, Trace], output: str, choice: Choice) -> Bun
     name = Path(output).name
     redacted = _redacted(traces, choice.redaction, name) if choice.redaction else {}
     shared = {name: redacted[name].trace if redacted else traces[name] for name in traces}
-    material, verdicts = _with_reproducers(Material(shared), choice.verify)
+    material = _with_reproducers(Material(shared))
+    verdicts = _verified(material, redacted) if choice.verify else {}
+    words = {side: verdict.words for side, verdict in verdicts.items()}
+    material = replace(material, verdicts=words)
     if any(one.text(name) != name for one in redacted.values()):
         name = _PLAIN_NAME + _ending(name)
     pack = _packer(output, name)
@@ -114,13 +117,19 @@ def _changes(redacted: Mapping[str, Redacted]) -> tuple[Change, ...]:
     return tuple(change for one in redacted.values() for change in one.changes)
 
 
-def _with_reproducers(material: Material, run: bool) -> tuple[Material, dict[str, Verdict]]:
-    """The material with what reruns its failures, and what came of running that."""
+def _with_reproducers(material: Material) -> Material:
+    """The material with what reruns its failures."""
     made = {name: make_reproducer(trace) for name, trace in material.traces.items()}
-    made = {name: reproducer for name, reproducer in made.items() if reproducer.name}
-    verdicts = {name: verify(r) for name, r in made.items() if run and not r.why_not}
-    words = {name: verdict.words for name, verdict in verdicts.items()}
-    return replace(material, reproducers=made, verdicts=words), verdicts
+    return replace(material, reproducers={name: r for name, r in made.items() if r.name})
+
+
+def _verified(material: Material, redacted: Mapping[str, Redacted]) -> dict[str, Verdict]:
+    """What came of running the reproducers."""
+    return {
+        name: verify(reproducer, shown=redacted[name].text if redacted else str)
+        for name, reproducer in material.reproducers.items()
+        if not reproducer.why_not
+    }
 
 
 def _packer(output: str, name: str) -> Callable[[Material], bytes]:

@@ -54,7 +54,9 @@ def trace_members(material: Material) -> dict[str, bytes]:
     if TRACE in material.traces:
         pieces = files.PFTRACE.write(material.traces[TRACE])
         return {TRACE + files.PFTRACE.ending: b"".join(pieces)}
-    return together.members_of({name: together.Original("", t) for name, t in material.traces.items()})
+    return together.members_of(
+        {name: together.Original("", t) for name, t in material.traces.items()}
+    )
 
 
 def report_members(material: Material, archive: str) -> dict[str, bytes]:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,10 +37,17 @@ class Verdict:
 
 
 def verify(
-    reproducer: Reproducer, *, python: str = sys.executable, timeout: float = 300.0
+    reproducer: Reproducer,
+    *,
+    python: str = sys.executable,
+    timeout: float = 300.0,
+    shown: Callable[[str], str] = str,
 ) -> Verdict:
     """Write it to a temporary folder and run its script, with this Python, for at most `timeout`
     seconds. If there is no script, nothing is run, and the verdict says why.
+
+    `shown` is what was done to the texts of the trace (what is private was hidden), and so has to
+    be done to what is printed before they are compared.
 
     This runs TVM on what the trace holds: ask first, if it comes from a stranger.
     """
@@ -59,10 +67,12 @@ def verify(
                 check=False,
             )
         except subprocess.TimeoutExpired as late:
-            return Verdict(False, f"it still ran after {timeout:g} s", _end_of(late.stdout or b""))
+            printed = shown((late.stdout or b"").decode("utf-8", "replace"))
+            return Verdict(False, f"it still ran after {timeout:g} s", _end_of(printed))
         except OSError as error:
             return Verdict(False, f"{python} can't be run: {error.strerror}")
-    return _judged(done.returncode, done.stdout, reproducer.expected)
+    printed = shown(done.stdout.decode("utf-8", "replace"))
+    return _judged(done.returncode, printed, reproducer.expected)
 
 
 def write_files(reproducer: Reproducer, folder: str) -> None:
@@ -82,8 +92,8 @@ def _environment() -> dict[str, str]:
     return {**kept, "PYTHONIOENCODING": "utf-8"}
 
 
-def _judged(code: int, printed: bytes, expected: Expected) -> Verdict:
-    lines = printed.decode("utf-8", "replace").splitlines()
+def _judged(code: int, printed: str, expected: Expected) -> Verdict:
+    lines = printed.splitlines()
     if not any(line.startswith(RUNNING) for line in lines):
         return Verdict(False, "it failed before it ran the pass", _end_of(printed))
     endings = _endings(code, lines)
@@ -119,9 +129,9 @@ def _told(ending: Expected) -> str:
     return f"{ending.type}: {ending.line}" if ending.line else ending.type
 
 
-def _end_of(printed: bytes) -> str:
+def _end_of(printed: str) -> str:
     # What a stranger's trace makes TVM print goes to a terminal: no escapes.
-    text = printed.decode("utf-8", "replace").strip()[-_OUTPUT_LIMIT:]
+    text = printed.strip()[-_OUTPUT_LIMIT:]
     return "".join(
         c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in text
     )
