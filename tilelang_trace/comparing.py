@@ -17,7 +17,7 @@ from tilelang_trace.analysis.hidden import hidden_passes
 from tilelang_trace.analysis.summary import wholeness
 from tilelang_trace.errors import UserError
 from tilelang_trace.formats import files
-from tilelang_trace.formats.archives import both as archive
+from tilelang_trace.formats.archives import together as archive
 from tilelang_trace.opening import open_compile
 from tilelang_trace.recording.tree import FOLDER_ENDING
 from tilelang_trace.reports.text import plural

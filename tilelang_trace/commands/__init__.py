@@ -17,7 +17,7 @@ from typing import NoReturn, Protocol, cast
 from tilelang_trace.errors import UserError
 from tilelang_trace.version import __version__
 
-COMMANDS = ("run", "snapshot", "open", "report", "compare", "convert")
+COMMANDS = ("run", "snapshot", "open", "report", "compare", "convert", "bundle", "reproduce")
 
 
 class Command(Protocol):

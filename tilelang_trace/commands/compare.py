@@ -85,8 +85,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-o",
         "--output",
         metavar="OUT",
-        help="write both compiles and the difference as one timeline: .pftrace or .json; .zip: the "
-        "two traces as they are, for Perfetto v58 or later",
+        help="write both compiles and the difference as one timeline: .pftrace or .json, or as a "
+        "picture: .svg, .png; .zip: the two traces as they are, for Perfetto v58 or later",
     )
     parser.add_argument(
         "--align",
@@ -149,9 +149,9 @@ def _sides(options: argparse.Namespace) -> tuple[list[str], list[str]]:
     if len(given) == 2 and not options.base and not options.new:
         return [given[0]], [given[1]]
     if len(given) == 1 and not options.base and not options.new:
-        from tilelang_trace.formats.archives import both
+        from tilelang_trace.formats.archives import together
 
-        base, new = both.sides_in(given[0])
+        base, new = together.sides_in(given[0])
         return [base], [new]
     raise UserError(
         "compare: name BASE and NEW, --base A1 A2 ... and --new B1 B2 ..., or an archive with both"

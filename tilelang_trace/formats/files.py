@@ -157,7 +157,9 @@ def _is_trace(data: bytes) -> bool:
         known = sniff(data)
     except UserError:
         return False
-    return known is not JSON or b'"traceEvents"' in data or data.lstrip()[:1] == b"["
+    if known is JSON:
+        return b'"traceEvents"' in data or data.lstrip()[:1] == b"["
+    return known.reader is not None
 
 
 def _the_one(archive: str, traces: dict[str, bytes], wanted: str) -> bytes:
@@ -210,9 +212,14 @@ def write(trace: Trace, path: str | os.PathLike[str]) -> None:
 
     The same Trace gives the same bytes.
     """
+    write_whole(path, pieces(trace, path))
+
+
+def pieces(trace: Trace, path: str | os.PathLike[str]) -> Iterator[bytes]:
+    """The bytes of a file of this name. Raises UserError."""
     known, compressed = format_for(path)
-    pieces = known.write(trace)
-    write_whole(path, _compressed(pieces) if compressed else pieces)
+    found = known.write(trace)
+    return _compressed(found) if compressed else found
 
 
 def _compressed(pieces: Iterable[bytes]) -> Iterator[bytes]:

@@ -16,7 +16,7 @@ from tilelang_trace.recording import environment
 from tilelang_trace.recording.finish import write_or_say
 from tilelang_trace.recording.folder import JournalFolder
 from tilelang_trace.recording.hooks import tvm as hooks
-from tilelang_trace.recording.options import IR, Ir, Keep
+from tilelang_trace.recording.options import DEFAULT_IR, IR, Ir, Keep
 from tilelang_trace.recording.recorder import Recording
 from tilelang_trace.recording.say import say
 
@@ -40,8 +40,9 @@ class record:  # noqa: N801 - used like a function: `with record(...):`
     passes that are shorter, `split="kernel"` writes a file for each kernel, and
     `keep_on_failure=True` writes only if a pass failed or the block raises. The name may have
     `{script}`, `{pid}`, `{time}` and `{kernel}`, which asks for a file for each kernel too. `ir`
-    records facts of the IR around each pass: `size` of the program in lines, its `hash`, or the
-    whole `text`.
+    says what is kept of the IR: by default the module before a pass that `failed`; also facts
+    around each pass, the `size` of the program in lines, its `hash`, or the whole `text`; `disk`
+    writes it to the disk before each pass, for crashes; `off` keeps nothing.
 
     Raises UserError when no format has the name's ending, or an option makes no sense. What goes
     wrong later is said on stderr and does not reach the block: it is somebody's compile.
@@ -55,7 +56,7 @@ class record:  # noqa: N801 - used like a function: `with record(...):`
         min_ms: float = 0.0,
         keep_on_failure: bool = False,
         split: Split | None = None,
-        ir: Ir = "off",
+        ir: Ir = DEFAULT_IR,
     ) -> None:
         # In an interpreter that another program embeds there may be no arguments.
         script = Path(next(iter(getattr(sys, "argv", ())), "")).stem

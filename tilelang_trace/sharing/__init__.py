@@ -1,1 +1,3 @@
-"""What is made of a trace for other people, or for other programs to show."""
+"""What leaves the machine: bundles for bug reports, what is hidden in them, what reruns a failure,
+and the viewer.
+"""

@@ -40,3 +40,19 @@ def tar_gzipped(members: Mapping[str, bytes]) -> bytes:
             entry.size, entry.mode = len(data), _MODE
             archive.addfile(entry, io.BytesIO(data))
     return content.getvalue()
+
+
+def everything_in(archive: bytes) -> list[tuple[str, bytes]]:
+    """Name and content of each file in an archive of ours, hidden ones too; of a .gz that is no
+    archive its content, without a name.
+    """
+    if archive.startswith(b"PK"):
+        with zipfile.ZipFile(io.BytesIO(archive)) as opened:
+            return [(entry.filename, opened.read(entry)) for entry in opened.infolist()]
+    content = gzip.decompress(archive)
+    try:
+        with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as tar:
+            found = [(entry.name, tar.extractfile(entry)) for entry in tar]
+            return [(name, stream.read()) for name, stream in found if stream is not None]
+    except tarfile.ReadError:
+        return [("", content)]

@@ -14,6 +14,7 @@ from tilelang_trace.trace.arguments import (
     STEP,
     TOOL,
 )
+from tilelang_trace.trace.arguments import FAILED as FAILED_STATUS
 
 PAPER = "#ffffff"
 FRAME = "#d0d7de"
@@ -37,15 +38,22 @@ OF_KIND = {
 }
 _PASSES = ("#9cc9ee", "#a6d8c0", "#b9c6f2", "#93d3d6", "#c6dfa0", "#b4dcf5")
 OF_PASS = _PASSES[0]
-_DIFFERENCES = {"slower": "#f2a65a", "faster": "#7ccf8a", "same": "#d5dae0", "failed": FAILED}
-_OTHER_DIFFERENCE = "#9cc9ee"
+DIFFERENCES = {
+    "slower": "#f2a65a",
+    "faster": "#7ccf8a",
+    "same": "#d5dae0",
+    "failed on one side": "#ff8182",
+    "on one side only, moved, unknown": "#9cc9ee",
+}
+"""By what the legend says."""
 
 
 def fill(category: str, name: str) -> str:
     """The colour of a slice; passes of one name have one of a few."""
     kind, _, rest = category.partition(",")
     if kind == DIFFERENCE:
-        return _DIFFERENCES.get(rest.partition(",")[0], _OTHER_DIFFERENCE)
+        what = "failed on one side" if rest == FAILED_STATUS else rest
+        return DIFFERENCES.get(what, list(DIFFERENCES.values())[-1])
     if kind in OF_KIND and kind != PASS:
         return OF_KIND[kind]
     # As in Perfetto, digits don't count: `split_0` and `split_1` look alike.

@@ -27,12 +27,12 @@ class Box:
 
 @dataclass(frozen=True)
 class Line:
-    """A thin line."""
+    """A vertical line."""
 
-    x1: float
-    y1: float
-    x2: float
-    y2: float
+    x: float
+    top: float
+    bottom: float
+    width: float
     colour: str
 
 
@@ -46,6 +46,8 @@ class Text:
     text: str
     size: int
     colour: str
+    room: float
+    """The pixels that it may take; it does, with any font of usual width."""
     anchor: Literal["start", "middle", "end"] = "start"
     """What of the text is at `x`."""
     bold: bool = False
@@ -53,12 +55,14 @@ class Text:
 
 @dataclass(frozen=True)
 class Picture:
-    """All that is drawn, in this order: background, lines, boxes, texts."""
+    """All that is drawn, in this order: paper, grid, boxes, leaders, texts."""
 
     width: int
     height: int
     alt: str
     """What the picture shows, in a sentence."""
-    lines: tuple[Line, ...]
+    grid: tuple[Line, ...]
     boxes: tuple[Box, ...]
+    leaders: tuple[Line, ...]
+    """From a failed box to the words about it."""
     texts: tuple[Text, ...]

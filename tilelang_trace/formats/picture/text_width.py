@@ -35,8 +35,7 @@ def text_width(text: str, size: int, bold: bool = False) -> float:
 
 
 def shortened(text: str, size: int, room: float, bold: bool = False) -> str:
-    """The text, or its beginning with an ellipsis, in so many pixels; empty if not even that fits.
-    """
+    """The text, or its beginning with an ellipsis, in so many pixels; empty if nothing fits."""
     if text_width(text, size, bold) <= room:
         return text
     left = room - text_width(ELLIPSIS, size, bold)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tilelang_trace.errors import UserError
-from tilelang_trace.formats.archives.both import Original
+from tilelang_trace.formats.archives.together import Original
 from tilelang_trace.sharing.viewing import browser
 from tilelang_trace.sharing.viewing.exhibit import Exhibit, exhibit
 from tilelang_trace.sharing.viewing.link import ONLINE, link

@@ -12,7 +12,7 @@ lose what has the time 0, as the names of processes in JSON have.)
 Perfetto moves a .pftrace only by a clock of its ClockSnapshot, and takes what is in a .gz for
 another file. So compressed traces go in unpacked, and what can't be moved, or opened at all (a
 .pftrace without a start time or of another tool, a pass-event log, a folder of journals), is
-written anew as JSON.
+written anew: as JSON, if it has no start time.
 
 Sources: Perfetto's docs/reference/perfetto-manifest.md; perfetto_manifest_reader.cc; and the tests
 test_sync_to_file_offset, test_trace_time_file and test_clockless_manual_cross_machine in
@@ -51,6 +51,7 @@ class Original:
     """A trace: where it was read from, and what it says."""
 
     path: str
+    """Empty, or no file, if it is to be written anew."""
     trace: Trace
 
 
@@ -73,12 +74,17 @@ def packed(originals: Mapping[str, Original]) -> Packed:
     """An archive of these traces. The names, of which no two are alike, become those of their
     machines and members: they have no slash in them and begin with no dot. Raises UserError.
     """
-    members = [_member(name, original) for name, original in originals.items()]
+    members = _members(originals)
     latest = max(member.first_ns for member in members)
     return Packed(
-        zipped({_MANIFEST: _manifest(members), **{m.path: m.data for m in members}}),
+        zipped(_files(members)),
         tuple(member.shift_ns + latest - member.first_ns for member in members),
     )
+
+
+def members_of(originals: Mapping[str, Original]) -> dict[str, bytes]:
+    """The files that `packed` puts into an archive. Raises UserError."""
+    return _files(_members(originals))
 
 
 def moved_in(members: Sequence[Member]) -> dict[str, int]:
@@ -123,22 +129,27 @@ class _Member:
 
 
 def _member(machine: str, original: Original) -> _Member:
-    name, trace = Path(original.path).name, original.trace
+    trace, name = original.trace, Path(original.path).name
+    first = boot_time_of(trace, envelope.earliest(trace))
+    known, data = files.JSON, b""
     if files.is_file(original.path):
         data = files.content(original.path)
         known = files.sniff(data)
-        if known is files.JSON:
-            return _json_member(machine, data, name, trace)
-        first = boot_time_of(trace, envelope.earliest(trace))
-        if known is files.PFTRACE and first is not None:
-            shift = shift_in(data, trace)
-            return _Member(machine, known.ending, data, first, _BOOT, name, shift)
-    return _json_member(machine, b"".join(files.JSON.write(trace)), name, trace)
+    if known is files.LOG or not data or (known is files.PFTRACE and first is None):
+        known = files.JSON if first is None else files.PFTRACE
+        data = b"".join(known.write(trace))
+    clock: str | None = _BOOT
+    if known is files.JSON or first is None:
+        first, clock = _first_in_json(data), None
+    return _Member(machine, known.ending, data, first, clock, name, shift_in(data, trace))
 
 
-def _json_member(machine: str, data: bytes, name: str, trace: Trace) -> _Member:
-    first, shift = _first_in_json(data), shift_in(data, trace)
-    return _Member(machine, files.JSON.ending, data, first, None, name, shift)
+def _members(originals: Mapping[str, Original]) -> list[_Member]:
+    return [_member(name, original) for name, original in originals.items()]
+
+
+def _files(members: list[_Member]) -> dict[str, bytes]:
+    return {_MANIFEST: _manifest(members), **{m.path: m.data for m in members}}
 
 
 def _first_in_json(data: bytes) -> int:
