@@ -15,6 +15,7 @@ from urllib.parse import parse_qs
 
 import pytest
 
+from tests.terminal import Terminal
 from tests.traces import failed_compile
 from tilelang_trace.formats import files
 
@@ -112,7 +113,7 @@ def test_a_port_that_is_taken_says_by_what(trace: Path) -> None:
         with started("--no-browser", str(trace)) as second:
             out, err = second.communicate(timeout=10)
         assert (second.returncode, out) == (2, "")
-        assert f"port 9001, which ui.perfetto.dev fetches from, is taken by python" in err
+        assert "port 9001, which ui.perfetto.dev fetches from, is taken by python" in err
         assert f"(process {first.pid})" in err
         assert err.count("\n") == 1
 
@@ -153,3 +154,26 @@ def test_help_and_start_load_no_server() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=20)
     assert done.stdout == "[]\n"
+
+
+RECORDS = """\
+import tilelang_trace
+for name in "ab":
+    with tilelang_trace.record(name + ".pftrace"):
+        pass
+tilelang_trace.enable("c.pftrace")
+"""
+
+
+def test_record_says_it_once_to_a_person_and_nothing_to_a_script(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", RECORDS]
+    variables = {name: value for name, value in os.environ.items() if name != "CI"}
+    for extra, times in (({"CI": ""}, 1), ({"CI": "true"}, 0)):
+        terminal = Terminal(command, columns=300, cwd=tmp_path, env=extra)
+        assert terminal.wait() == 0
+        said = terminal.output.decode()
+        assert said.count("to see it:") == times
+        assert said.count(f"tilelang-trace open {tmp_path}/a.pftrace") == times
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=variables)
+    assert done.stdout == ""
+    assert "to see it" not in done.stderr

@@ -33,6 +33,7 @@ def serving(
         try:
             yield server
         finally:
+            server.asked = lambda: None  # type: ignore[method-assign]
             server._ends_at = 0.0
             thread.join(5)
             assert not thread.is_alive()
@@ -206,8 +207,8 @@ def test_what_is_no_request_or_too_large_does_no_harm(server: Server, request_: 
             client.sendall(request_)
             client.shutdown(socket.SHUT_WR)
             assert TRACE[:100] not in client.recv(1 << 16)
-        except (BrokenPipeError, ConnectionResetError):
-            pass
+        except OSError:
+            pass  # it has closed the connection already
     assert ask(server)[0] == 200
 
 
@@ -233,6 +234,7 @@ def test_a_client_that_takes_nothing_is_dropped(
     with socket.create_connection(("127.0.0.1", server.server_port), timeout=5) as lazy:
         lazy.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         lazy.sendall(f"{request}Origin: {PAGE}\r\n\r\n".encode())
+        assert lazy.recv(1) == b"H"
         for thread in threading.enumerate():
             if "process_request_thread" in thread.name:
                 thread.join(5)

@@ -53,18 +53,18 @@ def run(options: argparse.Namespace) -> int:
         offline=options.offline,
         port=options.port,
     )
-    for line in visit_.told():
-        print(f"tilelang-trace: {line}", file=sys.stderr)
-    if options.no_browser or not browser.has_browser():
-        print(visit_.address, flush=True)
-    else:
-        browser.open_browser(visit_.address)
     try:
+        for line in visit_.told():
+            print(f"tilelang-trace: {line}", file=sys.stderr)
+        if options.no_browser or not browser.has_browser():
+            print(visit_.address, flush=True)
+        else:
+            browser.open_browser(visit_.address)
         fetched = visit_.serve()
     except KeyboardInterrupt:
         return 0
     if fetched:
         print("tilelang-trace: the page has it", file=sys.stderr)
         return 0
-    print("tilelang-trace: nobody has fetched it in 10 minutes", file=sys.stderr)
+    print(f"tilelang-trace: {visit_.why_ended}", file=sys.stderr)
     return 1

@@ -66,6 +66,8 @@ class record:  # noqa: N801 - used like a function: `with record(...):`
         """
         self.paths: tuple[Path, ...] = ()
         """The files that were written, once the block ended."""
+        self.is_told = False
+        """Whether somebody else says how to look at them."""
         split = "kernel" if naming.has_kernel(path) else split
         self._keep = Keep(selection(only, min_ms, split), keep_on_failure)
         if ir not in IR:
@@ -105,3 +107,29 @@ class record:  # noqa: N801 - used like a function: `with record(...):`
         done = write_or_say(self._journals, keep=self._keep, raised=error is not None)
         if done is not None:
             self.paths = tuple(file.path for file in done.files)
+            if self.paths and not self.is_told:
+                _tell(self.paths[0])
+
+
+_has_told = False
+"""Once a process is enough: who records in a loop knows by then."""
+
+
+def _tell(path: Path) -> None:
+    """Say how to look at a file, if a person sits there; scripts, tests and CI stay quiet."""
+    global _has_told
+    if _has_told or not _is_at_terminal():
+        return
+    _has_told = True
+    from tilelang_trace.recording.launch.outcome import how_to_see
+
+    say(f"wrote {path}; {how_to_see(path)}")
+
+
+def _is_at_terminal() -> bool:
+    if os.environ.get("CI"):
+        return False
+    try:
+        return sys.stderr is not None and sys.stderr.isatty()
+    except (AttributeError, ValueError):  # somebody's own stream, or a closed one
+        return False

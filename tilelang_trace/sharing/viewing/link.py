@@ -21,7 +21,8 @@ _LEAST_MARGIN_NS = 1_000
 
 _FAILURES = (
     "SELECT s.name, a.string_value AS error FROM slice s JOIN args a USING (arg_set_id) "
-    "WHERE category GLOB '*,error' AND a.key GLOB '*.error.message' ORDER BY ts+dur DESC, depth DESC"
+    "WHERE category GLOB '*,error' AND a.key GLOB '*.error.message' "
+    "ORDER BY ts DESC, depth DESC"
 )
 """What failed, from the inside out, and why: the page does not open the tab of what it selects."""
 
@@ -73,4 +74,3 @@ def _commands() -> list[dict[str, object]]:
         {"id": "dev.perfetto.PinTracksByRegex", "args": [rf"^{ROW_NAME}( \d+)?$"]},
         {"id": "dev.perfetto.RunQueryAndShowTab", "args": [_FAILURES, ROW_NAME]},
     ]
-

@@ -14,7 +14,7 @@ from tilelang_trace.errors import UserError
 from tilelang_trace.sharing.viewing.server import Content
 
 HEADERS = {
-    # The page asks Google for statistics and for its fonts' likes: here it reaches this server only.
+    # The page would ask Google for a script and send it statistics: here it reaches nothing else.
     "Content-Security-Policy": "default-src 'self' data: blob: 'unsafe-inline' 'unsafe-eval'; "
     "frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
     "Cross-Origin-Resource-Policy": "same-origin",

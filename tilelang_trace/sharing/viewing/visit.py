@@ -88,6 +88,11 @@ class Visit:
                 f"refuses; dragging the file into {ONLINE} always works"
             )
 
+    @property
+    def why_ended(self) -> str:
+        """What to say if no page has the trace."""
+        return f"nobody has asked for it for {self.server.site.idle_s / 60:.0f} minutes"
+
     def serve(self) -> bool:
         """Serve until the page has the trace, or nobody asks for it any more. Returns whether a
         page has got it.
