@@ -49,14 +49,16 @@ _HOST_KEYS = re.compile(_HOST_KEY, re.IGNORECASE)
 _ASSIGNED = r"(?:\\*[\"'])?(?:=|:|%3D|:\s*\\*[\"']|\s*=\s*\\*[\"'])\\*[\"']?"
 NAME = r"(?:[^\W_][\w.-]*[\w$]|[^\W_])"
 _TOLD = re.compile(
-    rf"(?i)(?<![A-Za-z0-9])(?:(?P<user>{_USER_KEY}{_ASSIGNED}(?P<u>{NAME}(?: (?-i:[A-Z][a-z]+))?)|--?user(?:name)?\s+"
+    rf"(?i)(?<![A-Za-z0-9])(?:(?P<user>{_USER_KEY}{_ASSIGNED}"
+    rf"(?P<u>{NAME}(?: (?-i:[A-Z][a-z]+))?)|--?user(?:name)?\s+"
     rf"(?P<u2>{NAME}))|(?P<host>{_HOST_KEY}{_ASSIGNED}(?P<h>{NAME})))(?![\w(@\\/])"
 )
 _LINE = re.compile(
     rf"(?im)(?<![A-Za-z0-9]){_USER_KEY}\\*[\"']?:[ \t]+(?P<u>{NAME})(?=[ \t]*(?:$|[,;}}\])\"']))"
 )
 _AT = re.compile(
-    r"(?:(?<=ssh )|(?<=scp )|(?<![\w.+%-]))(?P<u>[A-Za-z_][\w.-]{0,31})@(?P<h>[A-Za-z0-9][\w-]*(?:\.[\w-]+)*)"
+    r"(?:(?<=ssh )|(?<=scp )|(?<![\w.+%-]))(?P<u>[A-Za-z_][\w.-]{0,31})@"
+    r"(?P<h>[A-Za-z0-9][\w-]*(?:\.[\w-]+)*)"
     r"(?:(?=:[~/])|(?<=-\d)|(?<=-\d\d)|(?<=-\d\d\d))(?![\w.-])"
 )
 _PUBLIC_AT = frozenset(("github.com", "gitlab.com", "bitbucket.org", "huggingface.co"))

@@ -33,12 +33,14 @@ _TILDE = re.compile(
 # A user of Windows may have a blank in the name, if more of the path follows.
 _DRIVE = re.compile(
     rf"(?<![A-Za-z])[A-Za-z]:(?:\\+|/)(?:(?:Users|Documents and Settings)(?:\\+|/)"
-    rf"(?:{_PART}(?: {_PART}){{0,3}}(?=[\\/])|{_PART}(?: (?-i:[A-Z])[\w.-]+){{0,2}})|{_PART})(?:(?:\\+|/){_PART})*",
+    rf"(?:{_PART}(?: {_PART}){{0,3}}(?=[\\/])|{_PART}(?: (?-i:[A-Z])[\w.-]+){{0,2}})|{_PART})"
+    rf"(?:(?:\\+|/){_PART})*",
     re.IGNORECASE,
 )
 # \\server\share, and the same escaped: the beginning has twice as many backslashes as the rest.
 _UNC = re.compile(
-    rf"(?<![\w\\:])(?P<s>\\+)(?P=s)(?P<server>[\w.$-]{{2,}})(?P=s)(?!\\)(?:{_PART})(?:(?P=s)(?!\\){_PART})*"
+    rf"(?<![\w\\:])(?P<s>\\+)(?P=s)(?P<server>[\w.$-]{{2,}})(?P=s)(?!\\)(?:{_PART})"
+    rf"(?:(?P=s)(?!\\){_PART})*"
 )
 _ENCODED = re.compile(
     r"(?i)(?:%5C|%2F|[a-z](?:%3A|:)(?:%5C|%2F))?(?:home|Users)(?:%5C|%2F)"

@@ -198,6 +198,8 @@ def _cues(secret: Secret) -> list[str]:
 def _pattern(secret: Secret) -> re.Pattern[str] | None:
     """An expression for a content that is decoded as latin-1; None: any place counts."""
     text = secret.text.encode().decode("latin-1")
+    if secret.kind in ("kernel", "buffer") and secret.search == "word":
+        return re.compile(rf"(?<![_.]){re.escape(text)}(?![A-Za-z0-9])")
     if secret.search == "word":
         return re.compile(rf"(?<![TRI]\.){re.escape(text)}(?![A-Za-z0-9])", re.IGNORECASE)
     if secret.search == "path":

@@ -8,7 +8,7 @@ passes that a person wrote: comparing goes by them, so they stay. So does `main`
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from hashlib import blake2s
 
@@ -48,26 +48,30 @@ class Pseudonyms:
         if match is not None and _is_own(match["name"]):
             self.kernels.add(match["name"])
 
-    def of(self, name: str) -> str | None:
-        """The pseudonym of a name, None if it is not replaced."""
-        if name in self.kernels:
-            return pseudonym("kernel", name)
-        return pseudonym("buffer", name) if name in self.buffers else None
-
     def in_program(self, text: str, show: Callable[[str, str], str]) -> str:
         """A printed module with other names; attributes (`T.add`) are the language's."""
         return _IDENTIFIER.sub(lambda match: self._shown(match[0], show), text)
 
     def in_text(self, text: str, show: Callable[[str, str], str]) -> str:
         """Any other text: a name such as `add` may be a word of English there, and stays."""
-        return _WORD.sub(
-            lambda match: self._shown(match[0], show) if is_telling(match[0]) else match[0], text
-        )
+        return _WORD.sub(lambda match: self._shown(match[0], show, telling_only=True), text)
 
-    def _shown(self, name: str, show: Callable[[str, str], str]) -> str:
-        if name in self.kernels:
-            return show("kernel", name)
-        return show("buffer", name) if name in self.buffers else name
+    def _shown(
+        self, name: str, show: Callable[[str, str], str], *, telling_only: bool = False
+    ) -> str:
+        known = self._kind(name)
+        if known:
+            return name if telling_only and not is_telling(name) else show(known, name)
+        stem = name.rpartition("_")[0]
+        while stem:  # `attention_ptr` and `attention_1` are made of a name by the compiler
+            known = self._kind(stem)
+            if known and is_telling(stem):
+                return show(known, stem) + name[len(stem) :]
+            stem = stem.rpartition("_")[0]
+        return name
+
+    def _kind(self, name: str) -> str:
+        return "kernel" if name in self.kernels else "buffer" if name in self.buffers else ""
 
 
 def pseudonym(kind: str, name: str) -> str:
@@ -85,8 +89,3 @@ def is_telling(name: str) -> bool:
 
 def _is_own(name: str) -> bool:
     return bool(name) and name not in _KEPT and not _DONE.fullmatch(name)
-
-
-def telling(names: Iterable[str]) -> list[str]:
-    """Those of the names that are found in any text."""
-    return sorted(filter(is_telling, names))
