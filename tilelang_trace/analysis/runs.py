@@ -34,7 +34,6 @@ class Run:
     phase: str
     kernel: str
     """Empty if unknown, like `phase`."""
-    row: int
 
 
 @dataclass(frozen=True)
@@ -128,7 +127,6 @@ def describe(
             thread=places.thread(int(slices.lane[row])),
             phase=places.phase(row),
             kernel=places.kernel(row),
-            row=row,
         )
         for row in rows.tolist()
     )

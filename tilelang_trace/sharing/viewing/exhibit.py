@@ -13,7 +13,7 @@ import numpy as np
 
 from tilelang_trace.analysis.compare.joint import JointTrace
 from tilelang_trace.analysis.compare.stretch import Clock, start_of
-from tilelang_trace.analysis.summary import summarize
+from tilelang_trace.analysis.summary import slowest_row
 from tilelang_trace.formats import clocks, envelope, files
 from tilelang_trace.formats.archives.members import members
 from tilelang_trace.formats.archives.together import Original, is_manifest, moved_in, packed
@@ -109,15 +109,15 @@ def _view(traces: Sequence[Trace], shifts: Sequence[int]) -> tuple[View | None, 
             bounds = _bounds(traces, shifts)
             return _view_of(trace, failure.row, shift, bounds, fails=True), failure.name
     slowest = [
-        (run, trace, shift)
+        (self_ns, row, trace, shift)
         for trace, shift in zip(traces, shifts)
-        for run in summarize(trace, slowest=1).slowest
+        for row, self_ns in filter(None, [slowest_row(trace)])
     ]
     if not slowest:
         return None, "nothing ran"
-    run, trace, shift = max(slowest, key=lambda entry: entry[0].self_ns)
-    view = _view_of(trace, run.row, shift, _bounds(traces, shifts), fails=False)
-    return view, f"{run.name}, the slowest pass: {run.self_ns / 1e6:.3f} ms of its own"
+    self_ns, row, trace, shift = max(slowest, key=lambda entry: entry[0])
+    view = _view_of(trace, row, shift, _bounds(traces, shifts), fails=False)
+    return view, f"{trace.name(row)}, the slowest pass: {self_ns / 1e6:.3f} ms of its own"
 
 
 def _bounds(traces: Sequence[Trace], shifts: Sequence[int]) -> tuple[int, int]:
