@@ -104,6 +104,13 @@ class Known:
 _NO_HOSTS = frozenset(["localhost", "localhost.localdomain", "www", "llvm", "c", "cuda", "cpu"])
 
 
+def is_mere_name(text: str) -> bool:
+    """Whether a text is a name in a program and shorter than any token: so are most, and nothing
+    but a user or a host can be in it.
+    """
+    return len(text) < 19 and text.replace(".", "_").isidentifier()
+
+
 class Learner:
     """Reads texts (as `walk.Texts`), which stay as they are."""
 
@@ -124,7 +131,8 @@ class Learner:
             return text
         self._seen.add((text, key))
         if self._from_paths:
-            self._read_paths(text, key)
+            if not is_mere_name(text):
+                self._read_paths(text, key)
         else:
             self._read(text, key)
         return text
@@ -138,6 +146,8 @@ class Learner:
                 known.pseudonyms.learn_kernel(text)
             elif key == IR:
                 known.pseudonyms.learn_program(text)
+        if key in ("", COMPILERS) and is_mere_name(text):
+            return
         lower_key = key.lower().lstrip("-")
         if lower_key in _HOME_KEYS:
             self._home(text)

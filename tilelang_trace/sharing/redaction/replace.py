@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tilelang_trace.secret_values import is_secret, spans
 from tilelang_trace.sharing.redaction import names, paths, pseudonyms
-from tilelang_trace.sharing.redaction.learn import EMAIL, Known, Learner
+from tilelang_trace.sharing.redaction.learn import EMAIL, Known, Learner, is_mere_name
 from tilelang_trace.sharing.redaction.secret import Kind, Secret
 from tilelang_trace.sharing.redaction.walk import COMPILERS, IR, KERNEL
 
@@ -62,10 +62,11 @@ class Replacer:
         if key and text in self.known.hosts and names.is_host_key(key):
             return self._say("host", text, "<host>")
         code = key == IR
-        text = self._without_values(text)
-        if "@" in text or "%40" in text:
-            text = EMAIL.sub(self._email, text)
-        text = paths.rewrite(text, self.known.places, self._path)
+        if not is_mere_name(text) or text in self.known.values:
+            text = self._without_values(text)
+            if "@" in text or "%40" in text:
+                text = EMAIL.sub(self._email, text)
+            text = paths.rewrite(text, self.known.places, self._path)
         lower = text.lower()
         for kind, known in (("host", self.known.hosts), ("user", self.known.users)):
             found = [name for name in known if name.lower() in lower]
