@@ -29,8 +29,9 @@ def issue_text(
     """Markdown to paste into a GitHub issue, within GitHub's limit whatever the trace.
 
     `attachment` is the name of the file that goes with it, `picture` the address of a picture,
-    relative or not, `reproducer` the commands that run the reproducer, else `why_no_reproducer` tells
-    why there is none, and `left_out` tells, a line each, what was left out of the attached file.
+    relative or not, `reproducer` the commands that run the reproducer; if there is none,
+    `why_no_reproducer` tells why. `left_out` tells, a line each, what was left out of the attached
+    file.
     """
     return render(
         make_issue(trace),
