@@ -170,7 +170,7 @@ def test_long_arguments_don_t_make_large_pieces() -> None:
     slices = ((10 * k, 10 * k + 5, "a", "pass", {"ir": {"after": text}}) for k in range(count))
     trace = one_lane(*slices)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(slice_packets, "_FIRST_ROWS", 100)
+        patch.setattr(slice_packets, "_FIRST_ROWS", 150)
         pieces = list(write(trace))
     assert len(b"".join(pieces)) > count * len(text)
     # After the first one, in which it sees how large they are.
