@@ -4,11 +4,14 @@ reading.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from tilelang_trace.trace.arguments import ERROR_CATEGORY, ERROR_STATUSES, FAILED, kind_of
 from tilelang_trace.trace.json_values import Json
-from tilelang_trace.trace.model import Trace
+from tilelang_trace.trace.model import Mask, Trace
 
 ROW_NAME = "Failures"
 CATEGORY = "failure"
@@ -36,12 +39,19 @@ def failures(trace: Trace) -> list[Failure]:
     """The failed slices, by time."""
     errors = trace.arguments.values("error")
     found = []
-    for row, status in trace.arguments.values("status").items():
-        if status == FAILED and kind_of(trace.category(row)) is not None:
+    for row in np.flatnonzero(with_status(trace, (FAILED,))).tolist():
+        if kind_of(trace.category(row)) is not None:
             line = first_line(errors.get(row))
             name = f"{trace.name(row)} failed: {line}" if line else f"{trace.name(row)} failed"
             found.append(Failure(row, int(trace.slices.end[row]), name))
     return sorted(found, key=lambda failure: (failure.time, failure.row))
+
+
+def with_status(trace: Trace, statuses: Sequence[str]) -> Mask:
+    """Which slices have one of these statuses."""
+    ids = [number for number, text in enumerate(trace.strings) if text in statuses]
+    mask: Mask = np.isin(trace.arguments.strings("status", len(trace.slices)), ids)
+    return mask
 
 
 def written_category(category: str, status: Json) -> str:
