@@ -39,19 +39,12 @@ def slice_lines(
         is_error, number = divmod(number, len(strings))
         return failures.written_category(strings[number], FAILED if is_error else OK)
 
-    starts = range(0, len(slices), _CHUNK)
-    places = [
-        np.searchsorted(column.rows, np.array([*starts, len(slices)], np.int32)).tolist()
-        for column in trace.arguments.columns
-    ]
-    for number, start in enumerate(starts):
+    for start in range(0, len(slices), _CHUNK):
         rows = slice(start, min(start + _CHUNK, len(slices)))
         columns = [
-            replace(column, rows=column.rows[first:last] - start, values=column.values[first:last])
-            for column, (first, last) in zip(
-                trace.arguments.columns, (place[number : number + 2] for place in places)
-            )
-            if first < last
+            replace(column, rows=column.rows[places] - start, values=column.values[places])
+            for column in trace.arguments.columns
+            if (places := column.places(rows.start, rows.stop)).stop > places.start
         ]
         parts: list[Iterable[bytes]] = [
             repeat(b'{"ph":"X","ts":'),
