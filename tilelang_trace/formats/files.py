@@ -73,7 +73,9 @@ def read(path: str | os.PathLike[str]) -> Trace:
     """The Trace in a file, whatever its name. Raises UserError if it is no trace."""
     data = content(path)
     try:
-        return sniff(data).read(data).build()
+        builder = sniff(data).read(data)
+        del data  # the Trace may be as large as the file: they need not be there together
+        return builder.build()
     except UserError as error:
         raise UserError(f"{os.fspath(path)}: {error}") from None
 
