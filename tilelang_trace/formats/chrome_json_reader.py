@@ -142,7 +142,7 @@ def _take_slices(reader: EventReader, events: list[dict[str, Json]]) -> None:
         failures.read_category(category, of_slice.get("status")) if "," in category else category
         for category, of_slice in zip(categories, arguments)
     ]
-    row = builder.slices(
+    first = builder.slices(
         [lanes[id_] for id_ in tid],
         begin + origin,
         begin + origin + duration,
@@ -150,7 +150,7 @@ def _take_slices(reader: EventReader, events: list[dict[str, Json]]) -> None:
         _ids(builder, plain_categories),
     )
     add = builder.arguments.add
-    for row, of_slice in enumerate(arguments, row):
+    for row, of_slice in enumerate(arguments, first):
         add(row, of_slice)
 
 
