@@ -14,6 +14,7 @@ This takes some 10 ns a row and column, where building bytes row by row takes so
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -60,7 +61,7 @@ class Varints:
         self._after = after
         self._widths = 1 + np.searchsorted(_LIMITS, self._values, side="right")
 
-    @property
+    @cached_property
     def sizes(self) -> Ints:
         """Bytes on each row."""
         return self._widths + (len(self._before(1)) + len(self._after))
@@ -106,7 +107,7 @@ class Pieces:
             self.make(number)
         return self
 
-    @property
+    @cached_property
     def sizes(self) -> Ints:
         """Bytes on each row."""
         return self._lengths()[self._index]

@@ -268,10 +268,13 @@ class PacketSequence:
         ended_flows: Iterable[int] = (),
     ) -> bytes:
         """Begin of a slice; `colour` is a text whose hash Perfetto takes for the slice's colour."""
-        event = self.head(name, category)
+        if colour:
+            event = self.begin_of(category, colour) + self.event_name(name)
+        else:
+            event = self.head(name, category)
         for argument, value in arguments.items():
             event += self.argument(argument, value)
-        return self.stamped(time, event + flow_fields(flows, ended_flows) + _colour(colour))
+        return self.stamped(time, event + flow_fields(flows, ended_flows))
 
     def end(self, time: int, arguments: Mapping[str, Json] = {}, *, colour: str = "") -> bytes:
         """End of the innermost open slice; its arguments join those of the begin."""

@@ -37,9 +37,10 @@ def first_line(error: Json) -> str:
 
 def failures(trace: Trace) -> list[Failure]:
     """The failed slices, by time."""
-    errors = trace.arguments.values("error")
+    rows = np.flatnonzero(with_status(trace, (FAILED,))).tolist()
+    errors = trace.arguments.values("error") if rows else {}
     found = []
-    for row in np.flatnonzero(with_status(trace, (FAILED,))).tolist():
+    for row in rows:
         if kind_of(trace.category(row)) is not None:
             line = first_line(errors.get(row))
             name = f"{trace.name(row)} failed: {line}" if line else f"{trace.name(row)} failed"
