@@ -102,13 +102,13 @@ class EventReader:
         if phase not in _READ:
             self.builder.finding(place, findings.UNKNOWN_PHASE, f"{phase!r} is left out")
             return
-        time = self._ns(event, "ts", place) + self.opened.origin
+        time = self._ns(event, "ts", place, self.opened.origin)
         if phase == "C":
             self._take_counter(event, time)
             return
         lane = self._lane(event)
         if phase == "X":
-            end = time + self._ns(event, "dur", place)
+            end = self._ns(event, "dur", place, time)
             self._slice(number, event, lane, time, end)
         elif phase in "BE":
             self.begins_and_ends.setdefault(lane, []).append((time, number, event))
@@ -119,15 +119,16 @@ class EventReader:
             self.builder.instant(lane, time, *_labels(event), _arguments(event))
 
     @staticmethod
-    def _ns(event: dict[str, Json], key: str, place: str) -> int:
+    def _ns(event: dict[str, Json], key: str, place: str, since: int) -> int:
         """A time in ns. The part behind the point is taken alone, so that nothing is rounded."""
         value = event.get(key)
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise UserError(f"{place}: {key!r} is no number of microseconds: {value!r}")
-        if not abs(value) < _FARTHEST_US:
-            raise UserError(f"{place}: {key!r} is farther away than any clock: {value!r}")
         whole = int(value)
-        return whole * 1000 + round((value - whole) * 1000)
+        time = since + whole * 1000 + round((value - whole) * 1000)
+        if time not in CLOCK:
+            raise UserError(f"{place}: {key!r} is farther away than any clock: {value!r}")
+        return time
 
     def _slice(self, number: int, event: dict[str, Json], lane: int, begin: int, end: int) -> None:
         arguments = _arguments(event)
@@ -227,7 +228,8 @@ class EventReader:
 _READ = frozenset("XBEiIRCstf")
 """Phases of events that are read; M, the names, comes before them."""
 
-_FARTHEST_US = 2**63 // 1000
+CLOCK = range(-(2**63) + 2**32, 2**63 - 2**32)
+"""Times that are read, ns: 64 bits, with room for what the mending of slices adds."""
 
 
 def _id(value: Json) -> Json:

@@ -16,7 +16,7 @@ import orjson
 
 from tilelang_trace.errors import UserError
 from tilelang_trace.formats import envelope
-from tilelang_trace.formats.chrome_json_events import EventReader
+from tilelang_trace.formats.chrome_json_events import CLOCK, EventReader
 from tilelang_trace.trace import failures
 from tilelang_trace.trace.build import TraceBuilder
 from tilelang_trace.trace.json_values import Json
@@ -126,7 +126,7 @@ def _take(reader: EventReader, first: int, events: list[dict[str, Json]]) -> Non
 _FIELDS = itemgetter("ts", "dur", "pid", "tid", "name", "cat", "args")
 _TYPES = (float, float, int, int, str, str, dict)
 _FARTHEST_US = 2**61 / 1000
-"""Times up to this leave room in 64 bits for the origin to be added."""
+"""Two times up to this can be added in 64 bits."""
 
 
 def _take_slices(reader: EventReader, events: list[dict[str, Json]]) -> None:
@@ -135,8 +135,10 @@ def _take_slices(reader: EventReader, events: list[dict[str, Json]]) -> None:
     if any(set(map(type, field)) != {type_} for field, type_ in zip(fields, _TYPES)):
         raise _Unlike
     ts, dur, _, tid, names, categories, arguments = fields
-    begin, duration = _ns(ts), _ns(dur)
-    if not abs(origin) < 2**61:
+    begin = _ns(ts)
+    end = begin + _ns(dur)
+    extremes = (int(part(times)) for part in (np.min, np.max) for times in (begin, end))
+    if origin not in CLOCK or any(origin + time not in CLOCK for time in extremes):
         raise _Unlike
     plain_categories = [
         failures.read_category(category, of_slice.get("status")) if "," in category else category
@@ -145,7 +147,7 @@ def _take_slices(reader: EventReader, events: list[dict[str, Json]]) -> None:
     first = builder.slices(
         [lanes[id_] for id_ in tid],
         begin + origin,
-        begin + origin + duration,
+        end + origin,
         _ids(builder, names),
         _ids(builder, plain_categories),
     )
