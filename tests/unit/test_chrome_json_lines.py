@@ -1,5 +1,5 @@
-"""Chrome JSON of ours, one event a line: the columns that are written against the events one by one,
-and the reader of lines against the reader of any file.
+"""Chrome JSON of ours, one event a line: what is written from columns, held against the Trace; and
+the reader of lines, held against the reader of any file.
 """
 
 from __future__ import annotations
@@ -142,6 +142,7 @@ MORE = [
     '{"ph":"X","ts":5.5,"dur":1.5,"pid":1,"tid":{},"name":"n","cat":"pass","args":{}}',
     '{"ph":"X","ts":5.5,"dur":1.5,"pid":1,"name":"n","cat":"pass","args":{}}',
     '{"ph":"X","ts":5.5,"dur":1.5,"pid":1,"tid":1,"name":null,"cat":7,"args":[]}',
+    '{"ph":"X","ts":5.5,"dur":1.5,"pid":1,"tid":1,"name":"n","cat":"c","args":[]}',
     '{"ph":"X","ts":5.5,"dur":1.5,"pid":1,"tid":1}',
     '{"ph":"X","ts":5.5,"dur":1.5,"pid":1,"tid":99,"name":"n","cat":"failure","args":{}}',
     '{"ph":"X","ts":5.5,"dur":1.5,"pid":1,"tid":1,"name":"n","cat":"pass,error","args":{}}',
@@ -191,12 +192,22 @@ def test_lines_that_are_not_ours(line: str, place: int) -> None:
     check(with_lines(written(nested_compile()), (place, line)))
 
 
-def test_names_of_foreign_rows_count_wherever_they_stand() -> None:
-    slice_ = MORE[17]
-    assert '"tid":99' in slice_
-    name = next(line for line in MORE if "late" in line)
-    data = with_lines(written(nested_compile()), (4, slice_), (-1, name))
-    assert read(data).build().threads[-1].name == "late"
+@pytest.mark.parametrize(
+    "event",
+    [
+        '{"ph":"X","ts":5.5,"dur":1.5,"pid":9,"tid":99,"name":"n","cat":"pass","args":{}}',
+        '{"ph":"i","ts":5.5,"pid":9,"tid":99,"name":"n","cat":"mine"}',
+        '{"ph":"C","ts":5.5,"pid":9,"name":"bytes","args":{"a":1}}',
+    ],
+)
+def test_names_of_rows_that_are_not_ours_count_wherever_they_stand(event: str) -> None:
+    thread = '{"ph":"M","pid":9,"tid":99,"name":"thread_name","args":{"name":"late"}}'
+    process = '{"ph":"M","pid":9,"name":"process_name","args":{"name":"late"}}'
+    data = with_lines(written(nested_compile()), (4, event), (-1, thread), (-1, process))
+    trace = read(data).build()
+    assert trace.processes[-1].name == "late"
+    assert '"C"' in event or trace.threads[-1].name == "late"
+    check(data)
 
 
 def test_a_file_cut_anywhere_is_refused_as_any_file_is() -> None:
@@ -231,6 +242,14 @@ def test_a_frame_that_is_not_ours(old: bytes, new: bytes) -> None:
     data = written(one_lane((0, 10, "a", "pass", {"status": "ok"}), (2, 5, "b")))
     assert old in data
     check(data.replace(old, new))
+
+
+def test_times_that_only_their_sum_brings_into_64_bits() -> None:
+    data = written(one_lane((0, 10, "a", "pass", {"status": "ok"})))
+    data = data.replace(b'"origin_ns":0', b'"origin_ns":9223372036854775808')
+    data = data.replace(b'"ts":0.000', b'"ts":-9000000000000.000')
+    assert read(data).build().slices.begin.tolist() == [2**63 - 9 * 10**15]
+    check(data)
 
 
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.data_too_large])
