@@ -25,7 +25,8 @@ from tilelang_trace.trace import failures
 from tilelang_trace.trace.build import TraceBuilder
 from tilelang_trace.trace.model import Trace
 
-RECORDINGS = sorted(Path("fixtures/recordings").glob("*.pftrace"))
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+RECORDINGS = sorted((FIXTURES / "recordings").glob("*.pftrace"))
 
 
 def written(trace: Trace) -> bytes:
