@@ -33,7 +33,8 @@ def slice_lines(
     slices, strings = trace.slices, trace.strings
     lanes = [b',"pid":%d,"tid":%d,"name":' % ids for ids in zip(pids, tids)]
     # A category in the file is one of the strings, or one of them flagged as an error.
-    category = slices.category + len(strings) * failures.with_status(trace, ERROR_STATUSES)
+    is_error = failures.with_status(trace, ERROR_STATUSES)
+    category = slices.category + np.int32(len(strings)) * is_error
 
     def category_text(number: int) -> str:
         is_error, number = divmod(number, len(strings))

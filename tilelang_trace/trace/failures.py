@@ -50,8 +50,8 @@ def failures(trace: Trace) -> list[Failure]:
 
 def with_status(trace: Trace, statuses: Sequence[str]) -> Mask:
     """Which slices have one of these statuses."""
-    ids = [number for number, text in enumerate(trace.strings) if text in statuses]
-    mask: Mask = np.isin(trace.arguments.strings("status", len(trace.slices)), ids)
+    has_status = np.array([*(text in statuses for text in trace.strings), False])
+    mask: Mask = has_status[trace.arguments.strings("status", len(trace.slices))]
     return mask
 
 
