@@ -69,7 +69,8 @@ _TYPECODE: dict[ColumnType, str] = {"bool": "b", "int": "q", "float": "d", "stri
 _INT64 = range(-(2**63), 2**63)
 
 
-def _extend(column: array[Any], values: npt.ArrayLike) -> None:
+def extend(column: array[Any], values: npt.ArrayLike) -> None:
+    """Add many numbers to an array of Python's, which grows where NumPy's don't."""
     column.frombytes(np.ascontiguousarray(values, column.typecode).data.cast("B"))
 
 
@@ -136,8 +137,8 @@ class ArgumentCollector:
         if isinstance(known.values, list):
             known.values.extend(storable(value) for value in column.values)
         else:
-            _extend(known.values, column.values)
-        _extend(known.rows, column.rows)
+            extend(known.values, column.values)
+        extend(known.rows, column.rows)
 
     def _column(self, name: str, kind: ColumnType) -> _Growing:
         column = self._columns.get((name, kind))
@@ -395,8 +396,9 @@ class TraceBuilder:
         self.slice_lanes = array("i")
         self.arguments = ArgumentCollector(self.strings)
         self.flows: list[tuple[int, int]] = []
-        self._instants: list[tuple[int, int, int, int]] = []
-        self._instant_arguments = ArgumentCollector(self.strings)
+        self._instants = array("q"), array("i"), array("i"), array("i")
+        """Time, name, category and lane of each."""
+        self.instant_arguments = ArgumentCollector(self.strings)
         self._counters = array("i"), array("q"), array("d")
         """Track, time and value of each."""
 
@@ -447,11 +449,11 @@ class TraceBuilder:
         the first.
         """
         row = len(self.begins)
-        _extend(self.begins, begins)
-        _extend(self.ends, ends)
-        _extend(self.names, names)
-        _extend(self.categories, categories)
-        _extend(self.slice_lanes, lanes)
+        extend(self.begins, begins)
+        extend(self.ends, ends)
+        extend(self.names, names)
+        extend(self.categories, categories)
+        extend(self.slice_lanes, lanes)
         return row
 
     def instant(
@@ -463,9 +465,29 @@ class TraceBuilder:
         arguments: Mapping[str, Json] | None = None,
     ) -> None:
         """Add an event without a duration (time in ns)."""
+        times, names, categories, lanes = self._instants
         if arguments:
-            self._instant_arguments.add(len(self._instants), arguments)
-        self._instants.append((time, self.strings.id(name), self.strings.id(category), lane))
+            self.instant_arguments.add(len(times), arguments)
+        times.append(time)
+        names.append(self.strings.id(name))
+        categories.append(self.strings.id(category))
+        lanes.append(lane)
+
+    def instants(
+        self,
+        lanes: npt.ArrayLike,
+        times: npt.ArrayLike,
+        names: npt.ArrayLike,
+        categories: npt.ArrayLike,
+    ) -> int:
+        """Add many events without a duration, as `slices`; returns the row of the first."""
+        row = len(self._instants[0])
+        known_times, known_names, known_categories, known_lanes = self._instants
+        extend(known_times, times)
+        extend(known_names, names)
+        extend(known_categories, categories)
+        extend(known_lanes, lanes)
+        return row
 
     def counter(self, track: int, time: int, value: float) -> None:
         """Add a counter value (time in ns)."""
@@ -477,9 +499,9 @@ class TraceBuilder:
     def counters(self, track: int, times: npt.ArrayLike, values: npt.ArrayLike) -> None:
         """Add many values of one counter (times in ns)."""
         known_tracks, known_times, known_values = self._counters
-        _extend(known_tracks, np.full(np.shape(times), track))
-        _extend(known_times, times)
-        _extend(known_values, values)
+        extend(known_tracks, np.full(np.shape(times), track))
+        extend(known_times, times)
+        extend(known_values, values)
 
     def finding(self, place: str, rule: str, done: str) -> None:
         """Tell of something in the input that was not as it should be."""
@@ -487,7 +509,7 @@ class TraceBuilder:
 
     def build(self) -> Trace:
         """The Trace of all that was added."""
-        instants = np.array(self._instants, np.int64).reshape(-1, 4)
+        times, *ids = self._instants
         counters = self._counters
         return assemble(
             Parts(
@@ -501,8 +523,8 @@ class TraceBuilder:
                 np.array(self.categories, np.int32),
                 np.array(self.slice_lanes, np.int32),
                 self.arguments.columns(),
-                Instants(instants[:, 0], *(instants[:, k].astype(np.int32) for k in (1, 2, 3))),
-                self._instant_arguments.columns(),
+                Instants(np.array(times, np.int64), *(np.array(c, np.int32) for c in ids)),
+                self.instant_arguments.columns(),
                 self.counter_tracks,
                 Counters(
                     np.array(counters[0], np.int32),
