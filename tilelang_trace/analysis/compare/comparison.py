@@ -12,9 +12,6 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal, TypeAlias
 
-COMPARISON = "comparison"
-"""Metadata of a Trace that holds both sides of a comparison and their differences."""
-
 Ns: TypeAlias = "int | Fraction"
 """Nanoseconds: of one run, or the exact mean of several."""
 

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from tilelang_trace.analysis.compare.comparison import COMPARISON, ComparedPass, Comparison, Side
+from tilelang_trace.analysis.compare.comparison import ComparedPass, Comparison, Side
 from tilelang_trace.analysis.compare.differences import (
     Difference,
     differences,
@@ -22,7 +22,7 @@ from tilelang_trace.analysis.compare.differences import (
 from tilelang_trace.analysis.compare.joint import JointTrace, Placed
 from tilelang_trace.analysis.compare.pairs import matched, other_work
 from tilelang_trace.analysis.compare.stretch import Clock, paused, start_of
-from tilelang_trace.trace.arguments import DIFFERENCE
+from tilelang_trace.trace.arguments import COMPARISON, DIFFERENCE
 from tilelang_trace.trace.json_values import Json
 from tilelang_trace.trace.model import Trace
 
