@@ -183,6 +183,18 @@ class Arguments:
                 found[row - start][column.name] = value
         return found
 
+    def of_rows(self, rows: Ids) -> list[dict[str, Json]]:
+        """The arguments of some rows, a dictionary each."""
+        found: list[dict[str, Json]] = [{} for _ in range(len(rows))]
+        for column in self.columns:
+            at = np.searchsorted(column.rows, rows)
+            at[at == len(column.rows)] = 0
+            bears = np.flatnonzero(column.rows[at] == rows)
+            values = self._decoded(column, column.values[at[bears]])
+            for place, value in zip(bears.tolist(), values):
+                found[place][column.name] = value
+        return found
+
     def of(self, row: int) -> dict[str, Json]:
         """The arguments of one row."""
         return self.between(row, row + 1)[0]

@@ -8,11 +8,13 @@ from collections import Counter
 from typing import NamedTuple
 
 from tilelang_trace.analysis.ancestry import time_below
-from tilelang_trace.analysis.compare.comparison import (
+from tilelang_trace.analysis.compare.compared_pass import (
     Change,
     ComparedPass,
-    Comparison,
     OneSide,
+)
+from tilelang_trace.analysis.compare.comparison import (
+    Comparison,
 )
 from tilelang_trace.trace.arguments import (
     CODEGEN,
@@ -39,11 +41,10 @@ def matched(comparison: Comparison, base: Trace, new: Trace) -> dict[int, int]:
         for kernel in comparison.kernels
         if kernel.base_row is not None and kernel.new_row is not None
     }
-    for entry in comparison.passes:
-        if entry.base is None or entry.new is None or entry.change == "moved":
-            continue
-        if entry.base.first_row is not None and entry.new.first_row is not None:
-            found[entry.base.first_row] = entry.new.first_row
+    passes = comparison.columns
+    rows, new_rows = passes.base.rows[0], passes.new.rows[0]
+    both = (rows >= 0) & (new_rows >= 0) & ~passes.is_change("moved")
+    found.update(zip(rows[both].tolist(), new_rows[both].tolist()))
     taken = set(found.values())
     kinds, new_kinds = base.kinds(), new.kinds()
     for row, other in list(found.items()):

@@ -11,7 +11,13 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from tilelang_trace.analysis.compare.comparison import ComparedPass, Comparison, Side
+from tilelang_trace.analysis.compare.compared_pass import (
+    ComparedPass,
+)
+from tilelang_trace.analysis.compare.comparison import (
+    Comparison,
+    Side,
+)
 from tilelang_trace.analysis.compare.differences import (
     Difference,
     differences,
