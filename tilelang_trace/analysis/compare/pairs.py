@@ -59,11 +59,13 @@ def matched(comparison: Comparison, base: Trace, new: Trace) -> dict[int, int]:
     return found
 
 
-def other_work(pairs: dict[int, int], base: Trace, new: Trace) -> list[ComparedPass]:
+def other_work(comparison: Comparison, base: Trace, new: Trace) -> list[ComparedPass]:
     """The work outside of passes, as if it were passes: matched by its kind, its name and its
-    occurrence in what is around it. Where that has no counterpart it is left out.
+    occurrence in what is around it. Where that has no counterpart it is left out. What it took in
+    the first run stands for all runs.
     """
-    sides = _Work(base), _Work(new)
+    pairs, passes = matched(comparison, base, new), comparison.columns
+    sides = _Work(base, passes.base.runs), _Work(new, passes.new.runs)
     base_of = {new_row: row for row, new_row in pairs.items()}
     base_of[-1] = -1
     of_new = sides[1].found(base_of)
@@ -100,8 +102,9 @@ def _entry(change: Change, base: OneSide | None, new: OneSide | None) -> Compare
 class _Work:
     """The work outside of passes in one Trace."""
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: Trace, runs: int) -> None:
         self._trace = trace
+        self._runs = runs
         self._kinds = trace.kinds().tolist()
         slices = trace.slices
         self._self_ns = slices.duration - time_below(
@@ -133,4 +136,6 @@ class _Work:
         inclusive, own = int(self._trace.slices.duration[row]), int(self._self_ns[row])
         status = str(self._status.get(row, OK))
         name = self._trace.name(row)
-        return OneSide(name, (row,), status, inclusive, own, (inclusive,), (own,))
+        rows = (row, *[None] * (self._runs - 1))
+        times = (inclusive,) * self._runs, (own,) * self._runs
+        return OneSide(name, rows, status, inclusive, own, *times)

@@ -60,7 +60,7 @@ def side_by_side(
     runs. `min_ns` is the change from which a pass is shown (see `differences`), by default a
     thousandth of the longer compile; the row's name says it.
     """
-    others = other_work(matched(comparison, base, new), base, new)
+    others = other_work(comparison, base, new)
     comparison = replace(comparison, passes=(*comparison.passes, *others))
     if align == "passes":
         clocks = paused(matched(comparison, base, new), base, new)
