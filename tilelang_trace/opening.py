@@ -7,11 +7,11 @@ from __future__ import annotations
 from pathlib import Path
 from shlex import quote
 
-from tilelang_trace.analysis.compare.comparison import COMPARISON
 from tilelang_trace.errors import UserError
 from tilelang_trace.formats import files
 from tilelang_trace.formats.archives.together import Original
 from tilelang_trace.recording.tree import FOLDER_ENDING
+from tilelang_trace.trace.arguments import COMPARISON
 from tilelang_trace.trace.model import Trace
 from tilelang_trace.trace.phases import with_phases
 

@@ -12,7 +12,13 @@ import pytest
 import tilelang_trace
 from tests.compiled import INCOMPLETE, a_compile, a_context, a_pass, failed, trace
 from tilelang_trace.analysis.compare.compare import compare_traces
-from tilelang_trace.analysis.compare.comparison import ComparedPass, Comparison, ContextChange
+from tilelang_trace.analysis.compare.compared_pass import (
+    ComparedPass,
+)
+from tilelang_trace.analysis.compare.comparison import (
+    Comparison,
+    ContextChange,
+)
 from tilelang_trace.analysis.summary import summarize
 from tilelang_trace.trace.model import Trace
 from tilelang_trace.trace.phases import with_phases

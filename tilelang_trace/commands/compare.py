@@ -13,10 +13,6 @@ from tilelang_trace.errors import UserError
 from tilelang_trace.reports.compare.choice import BYS, Choice
 from tilelang_trace.reports.text import plural, visible
 
-NAME = "compare"
-ALIASES = ("diff",)
-HELP = "Compare two compiles, or two sets of repeated ones: what changed, pass by pass."
-
 _TOP = 25
 """Rows for people when nobody says how many; scripts get all."""
 _COMPARED, _FAIL_ON_MET, _NOTHING_TO_COMPARE = 0, 1, 3

@@ -9,12 +9,6 @@ from pathlib import Path
 from tilelang_trace.commands.arguments import add_selection
 from tilelang_trace.errors import UserError
 
-NAME = "convert"
-HELP = (
-    "Convert a trace to another format: .pftrace, .json or .events.jsonl, each also with .gz; or "
-    "draw it: .svg, .png."
-)
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's options."""

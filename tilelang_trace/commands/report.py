@@ -12,9 +12,6 @@ from tilelang_trace.errors import UserError
 from tilelang_trace.reports.choice import SORTS, Choice
 from tilelang_trace.reports.text import plural
 
-NAME = "report"
-HELP = "Show where the time of a compile went, and what failed."
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the command."""

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from tilelang_trace.reports.as_table import heading, printed, table
 from tilelang_trace.reports.compare import wording
-from tilelang_trace.reports.compare.report import CompareReport, Row, status
+from tilelang_trace.reports.compare.report import CompareReport, Row
 from tilelang_trace.reports.text import short_names
 from tilelang_trace.reports.wording import Show
 from tilelang_trace.trace.arguments import FAILED
@@ -33,11 +33,10 @@ def render(report: CompareReport, *, width: int | None = None, color: bool = Fal
 def _names(report: CompareReport) -> Iterator[str]:
     """All texts that are shown: shortened together, so that each keeps one look."""
     comparison = report.comparison
-    shown = [entry for row in report.rows for entry in row.passes]
-    for entry in (*report.failed_on_one_side, *shown):
+    for entry in report.failed_on_one_side:
         yield from (*entry.path, entry.phase, entry.kernel)
-        if entry.base:
-            yield entry.base.name
+    for row in report.rows:
+        yield from row.passes.texts()
     yield from (row.name for row in report.rows)
     yield from (kernel.name for kernel in comparison.kernels)
     for change in comparison.context_changes:
@@ -88,7 +87,7 @@ def _rows(report: CompareReport, show: Show, wide: bool) -> Table:
 
 
 def _style(row: Row) -> str:
-    if any(FAILED in (status(entry.base), status(entry.new)) for entry in row.passes):
+    if any(side.status.are(FAILED).any() for side in (row.passes.base, row.passes.new)):
         return "red"
-    verdicts = {entry.verdict for entry in row.passes}
-    return "yellow" if "slower" in verdicts else "green" if "faster" in verdicts else ""
+    _, verdicts = row.passes.counts()
+    return "yellow" if verdicts["slower"] else "green" if verdicts["faster"] else ""
