@@ -170,6 +170,22 @@ def test_the_arguments_of_an_end_join_those_of_its_begin() -> None:
     assert trace.arguments.of(0) == {"n": 2, "o": {"a": 1, "b": 2}, "end": True}
 
 
+@pytest.mark.parametrize("place", ["annotation", "interned", "annotation beside interned"])
+def test_a_fault_deep_in_a_plain_packet_is_told_with_its_place(place: str) -> None:
+    broken = field_bytes(11, b"\x08\x80")  # a varint that doesn't end
+    event = b"\x48\x01" + (field_bytes(4, b"\x08\x01" + broken) if "annot" in place else b"")
+    packet = b"\x50\x09\x40\x05" + field_bytes(11, event)
+    if place == "interned":
+        packet += field_bytes(12, field_bytes(2, broken[:1]))
+    elif "interned" in place:
+        packet += field_bytes(12, b"")
+    before, after = (joined([an_event(k, 1 + k % 2) for k in range(40)]) for _ in range(2))
+    with pytest.raises(UserError, match=f"the packet at byte {len(before)} can't be decoded"):
+        pftrace_reader.read(before + field_bytes(1, packet) + after)
+    assert_read_alike(before + field_bytes(1, packet) + after)
+    assert_read_alike(before + field_bytes(1, packet) + bytes(100))
+
+
 # --------------------------------------------------------------------------------- the wire
 
 
