@@ -164,7 +164,7 @@ class _Placing:
             self._categories(begin_events),
         )
         row = np.full(len(self._events), -1, np.int32)
-        row[events] = np.where(pairs.of_event >= 0, pairs.of_event + first, -1)
+        row[events] = np.where(pairs.of_event >= 0, pairs.of_event + np.int32(first), -1)
         self._place_flows(row)
         self._tell_of_strays(lane[pairs.of_event < 0], track[pairs.of_event < 0])
         return Reading(
