@@ -179,10 +179,11 @@ class _Placing:
     def _categories(self, begins: Ints) -> Ids:
         """The categories of slices, without the derived `error`."""
         strings = self._builder.strings
-        categories = np.array(self._events.categories)[begins]
+        written = np.array(self._events.categories)[begins]
+        categories = written.copy()
         texts = strings.texts()
         flagged = {}
-        for id_ in np.unique(categories).tolist():
+        for id_ in np.unique(written).tolist():
             bare = failures.read_category(texts[id_], FAILED)
             if bare != texts[id_]:
                 flagged[id_] = strings.id(bare)
@@ -191,7 +192,7 @@ class _Placing:
             known = [strings.ids[status] for status in ERROR_STATUSES if status in strings.ids]
             is_error = np.isin(statuses, known)
             for id_, bare_id in flagged.items():
-                categories[is_error & (categories == id_)] = bare_id
+                categories[is_error & (written == id_)] = bare_id
         return categories
 
     def _place_flows(self, row: Ids) -> None:
