@@ -271,7 +271,7 @@ def refused(path: Path, content: bytes | None = None) -> str:
         (b"\x0a\x05\xff\xff\xff\xff\xff", "byte 0"),
         (gzip.compress(b"", mtime=0), "empty"),
         (gzip.compress(b"text", mtime=0), "neither"),
-        (gzip.compress(b'{"traceEvents":5}'), "no trace"),
+        (gzip.compress(b'{"traceEvents":5}', mtime=0), "no trace"),
         (b"\x1f\x8b", "gzip"),
         (gzip.compress(b"{}", mtime=0) + b"garbage", "gzip"),
     ],
