@@ -20,11 +20,11 @@ def nearest_above(parent: Ids, wanted: Mask) -> Ids:
     digits of the longest chain of unwanted slices.
     """
     above = parent.copy()
-    seeking = np.flatnonzero(above >= 0)
-    while len(seeking := seeking[~wanted[above[seeking]]]):
+    seeking = np.flatnonzero(~wanted[above] & (above >= 0)) if len(above) else above
+    while len(seeking):
         # Read all before writing: a slice that looks through another must see where that one stood.
-        above[seeking] = above[above[seeking]]
-        seeking = seeking[above[seeking] >= 0]
+        above[seeking] = further = above[above[seeking]]
+        seeking = seeking[(further >= 0) & ~wanted[further]]
     return above
 
 

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from tilelang_trace.trace.arguments import ERROR_CATEGORY, ERROR_STATUSES, FAILED, kind_of
 from tilelang_trace.trace.json_values import Json
 from tilelang_trace.trace.model import Trace
@@ -34,10 +36,13 @@ def first_line(error: Json) -> str:
 
 def failures(trace: Trace) -> list[Failure]:
     """The failed slices, by time."""
+    if FAILED not in trace.strings:
+        return []
+    status = trace.arguments.strings("status", len(trace.slices))
     errors = trace.arguments.values("error")
     found = []
-    for row, status in trace.arguments.values("status").items():
-        if status == FAILED and kind_of(trace.category(row)) is not None:
+    for row in np.flatnonzero(status == trace.strings.index(FAILED)).tolist():
+        if kind_of(trace.category(row)) is not None:
             line = first_line(errors.get(row))
             name = f"{trace.name(row)} failed: {line}" if line else f"{trace.name(row)} failed"
             found.append(Failure(row, int(trace.slices.end[row]), name))

@@ -127,12 +127,14 @@ class _Aligner:
         free = (self._new_of[pairs[:, 0]] < 0) & (self._base_of[pairs[:, 1]] < 0)
         b, n = pairs[free].T
         self._new_of[b], self._base_of[n] = n, b
-        same = self._base.content[b] == self._new.content[n]
-        if not self._pair_inside(b[same], n[same]):
-            same[:] = False
-        for one, other in zip(b[~same].tolist(), n[~same].tolist()):
-            gap = _Gap(self._base.children.of(one), self._new.children.of(other))
-            self._todo.append(gap)
+        base, new = self._base, self._new
+        differ = base.content[b] != new.content[n]
+        full = (base.size[b] > 1) | (new.size[n] > 1)
+        inside = full & ~differ
+        if inside.any() and not self._pair_inside(b[inside], n[inside]):
+            differ |= inside
+        for one, other in zip(b[full & differ].tolist(), n[full & differ].tolist()):
+            self._todo.append(_Gap(base.children.of(one), new.children.of(other)))
 
     def _pair_inside(self, b: Nodes, n: Nodes) -> bool:
         """Match what is in branches that are the same, as far as it is free; False if they are not
@@ -277,7 +279,8 @@ class _Aligner:
             (kernel.astype(np.int64) + 2) * widest + np.maximum(side.name, 0)
             for kernel, side in ((in_kernel, base), (new.kernel, new))
         )
-        once, new_once = _once(keys[base.forest.is_pass]), _once(new_keys[new.forest.is_pass])
+        once = _are_once(keys[old], keys[base.forest.is_pass])
+        new_once = _are_once(new_keys[young], new_keys[new.forest.is_pass])
         above, new_above = base.forest.pass_above(), new.forest.pass_above()
         is_known = (above < 0) | (self._new_of[above] >= 0)
         is_known_in_new = (new_above < 0) | (self._base_of[new_above] >= 0)
@@ -289,8 +292,8 @@ class _Aligner:
                 _keyed(young, new_contents, new.children.count[young] > 0),
             ),
             (
-                _keyed(old, keys[old].tolist(), np.isin(keys[old], once)),
-                _keyed(young, new_keys[young].tolist(), np.isin(new_keys[young], new_once)),
+                _keyed(old, keys[old].tolist(), once),
+                _keyed(young, new_keys[young].tolist(), new_once),
             ),
             (
                 _keyed(old, keys[old].tolist(), is_known[old]),
@@ -347,10 +350,11 @@ def _is_plain(side: Prepared, node: int) -> bool:
     return bool(side.forest.is_pass[node]) and not side.children.count[node]
 
 
-def _once(keys: Nodes) -> Nodes:
-    """Those that are there once."""
-    different, counts = np.unique(keys, return_counts=True)
-    once: Nodes = different[counts == 1]
+def _are_once(keys: Nodes, all_keys: Nodes) -> npt.NDArray[np.bool_]:
+    """Which of these keys are there once."""
+    ordered = np.sort(all_keys)
+    count = np.searchsorted(ordered, keys, "right") - np.searchsorted(ordered, keys)
+    once: npt.NDArray[np.bool_] = count == 1
     return once
 
 
@@ -370,8 +374,14 @@ def _by_core(side: Prepared, nodes: list[int], numbers: dict[str, int]) -> Items
         for node in nodes
     ]
     same = np.zeros(len(nodes), np.int32)
-    columns = np.array(nodes, np.int64), np.array(names, np.int64)
-    return Items(*columns, same, same.astype(np.int64), same.astype(np.float64))
+    return Items(
+        np.array(nodes, np.int64),
+        np.array(names, np.int64),
+        same,
+        same.astype(np.int64),
+        same > 0,
+        same.astype(np.float64),
+    )
 
 
 def _nothing(of_base: int, of_new: int) -> float:
