@@ -87,7 +87,7 @@ class Table:
         yield line("─" * (sum(widths) + len(_BETWEEN) * (len(widths) - 1)))
         for cells, style in self._rows:
             yield self._line(cells, widths, "", style)
-        if self._closing:
+        if self._rows and self._closing:
             yield line("")
         for cells in self._closing:
             yield self._line(cells, widths, "dim", "dim")
