@@ -36,12 +36,12 @@ def first_line(error: Json) -> str:
 
 def failures(trace: Trace) -> list[Failure]:
     """The failed slices, by time."""
-    if FAILED not in trace.strings:
-        return []
+    failed = [id_ for id_, text in enumerate(trace.strings) if text == FAILED]
     status = trace.arguments.strings("status", len(trace.slices))
-    errors = trace.arguments.values("error")
+    rows = np.flatnonzero(np.isin(status, failed)).tolist()
+    errors = trace.arguments.values("error") if rows else {}
     found = []
-    for row in np.flatnonzero(status == trace.strings.index(FAILED)).tolist():
+    for row in rows:
         if kind_of(trace.category(row)) is not None:
             line = first_line(errors.get(row))
             name = f"{trace.name(row)} failed: {line}" if line else f"{trace.name(row)} failed"
