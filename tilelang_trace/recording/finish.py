@@ -16,7 +16,7 @@ from tilelang_trace.formats.pftrace_reader import read_events
 from tilelang_trace.recording import facts, folder, journal
 from tilelang_trace.recording.death.process_end import ProcessEnd
 from tilelang_trace.recording.folder import JournalFolder
-from tilelang_trace.recording.ir_facts import IrCost
+from tilelang_trace.recording.ir_facts import COST, IrCost
 from tilelang_trace.recording.options import Keep
 from tilelang_trace.recording.say import say
 from tilelang_trace.recording.settle import settle
@@ -188,10 +188,9 @@ def read_journals(journals: Path, end: ProcessEnd | None = None) -> Trace:
         settled = settle(
             reading, path, alive, end if pid == main else None, end.timeout if end else None
         )
-        for row in reading.rows:
-            arguments = reading.arguments.get(row, {})
-            cost.take(arguments)
-            builder.arguments.add(row, arguments)
+        for row in reading.arguments.rows_with(COST):
+            cost.take(reading.arguments[row])
+        reading.arguments.add_to(builder.arguments)
         reasons += settled.reasons
         if pid == main:
             ending |= settled.exit
