@@ -15,6 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import cast
 
+from tilelang_trace import long_work
 from tilelang_trace.errors import UserError
 from tilelang_trace.formats.wire import top_level_fields
 from tilelang_trace.trace.build import TraceBuilder
@@ -85,9 +86,12 @@ def format_for(path: str | os.PathLike[str]) -> tuple[Format, bool]:
 def read(path: str | os.PathLike[str]) -> Trace:
     """The Trace in a file, whatever its name. Raises UserError if it is no trace."""
     data = content(path)
+    name = Path(path).name
     try:
+        long_work.stage(f"reading {name}", len(data), long_work.BYTES)
         builder = sniff(data).read(data)
         del data  # the Trace may be as large as the file: they need not be there together
+        long_work.stage(f"putting the slices of {name} in order")
         return builder.build()
     except UserError as error:
         raise UserError(f"{os.fspath(path)}: {error}") from None
@@ -95,6 +99,7 @@ def read(path: str | os.PathLike[str]) -> Trace:
 
 def content(path: str | os.PathLike[str]) -> bytes:
     """The bytes of a file, unpacked if it is compressed. Raises UserError."""
+    long_work.stage(f"opening {Path(path).name}")
     try:
         return _decompressed(Path(path).read_bytes())
     except OSError as error:
@@ -148,6 +153,7 @@ def write(trace: Trace, path: str | os.PathLike[str]) -> None:
     The same Trace gives the same bytes.
     """
     known, compressed = format_for(path)
+    long_work.stage(f"writing {Path(path).name}", len(trace.slices), long_work.SLICES)
     pieces = known.write(trace)
     write_whole(path, _compressed(pieces) if compressed else pieces)
 
