@@ -103,7 +103,8 @@ class _Aligner:
         self._alike: dict[tuple[int, int], float] = {}
 
     def run(self) -> Alignment:
-        self._pair_all(np.array(pair_kernels(self._base, self._new, self._likeness), np.int64))
+        kernels = pair_kernels(self._base, self._new, self._likeness)
+        self._pair_all(*np.array(kernels, np.int64).reshape(-1, 2).T)
         self._todo.append(_Gap(self._base.roots, self._new.roots))
         self._align_levels()
         self._find_moved()
@@ -119,13 +120,13 @@ class _Aligner:
             return
         if how != "matched":
             self._how[b] = how
-        self._pair_all(np.array([(b, n)]))
+        self._pair_all(np.array([b]), np.array([n]))
 
-    def _pair_all(self, pairs: Nodes) -> None:
-        """Match pairs of nodes none of which lies in another one, as `_pair` does."""
-        pairs = pairs.reshape(-1, 2)
-        free = (self._new_of[pairs[:, 0]] < 0) & (self._base_of[pairs[:, 1]] < 0)
-        b, n = pairs[free].T
+    def _pair_all(self, b: Nodes, n: Nodes) -> None:
+        """Match nodes none of which lies in another one, as `_pair` does."""
+        free = (self._new_of[b] < 0) & (self._base_of[n] < 0)
+        if not free.all():
+            b, n = b[free], n[free]
         self._new_of[b], self._base_of[n] = n, b
         base, new = self._base, self._new
         differ = base.content[b] != new.content[n]
@@ -182,11 +183,11 @@ class _Aligner:
             if gap:
                 level.gaps.append(gap)
             return
-        items = self._base.items(gap.base), self._new.items(gap.new)
-        if same_throughout(*items):
+        if self._is_plain_level(gap):
             level.matched += len(gap.base)
-            self._pair_all(np.stack([gap.base, gap.new], axis=1))
+            self._pair_all(gap.base, gap.new)
             return
+        items = self._base.items(gap.base), self._new.items(gap.new)
         base = look_through(self._base, gap.base, self._new, gap.new)
         new = look_through(self._new, gap.new, self._base, gap.base)
         looked_through = len(base) > len(gap.base) or len(new) > len(gap.new)
@@ -200,18 +201,29 @@ class _Aligner:
         if pairs is None:
             pairs = align_sequences(*items, self._likeness)
         level.matched += len(pairs)
-        nodes = np.stack([base[pairs[:, 0]], new[pairs[:, 1]]], axis=1)
+        matched, counterparts = base[pairs[:, 0]], new[pairs[:, 1]]
         if looked_through:
-            for b, n in nodes.tolist():
+            for b, n in zip(matched.tolist(), counterparts.tolist()):
                 self._pair(b, n, "matched")
         else:
-            self._pair_all(nodes)
+            self._pair_all(matched, counterparts)
         for of_base, of_new in gaps(pairs, len(base), len(new)):
             left = _Gap(base[of_base], new[of_new])
             if between:
                 level.gaps.append(left)
             else:
                 self._match_in_sequence(left, level, between=True)
+
+    def _is_plain_level(self, gap: _Gap) -> bool:
+        """Whether all in it is the same on both sides, or can be nothing else by its name."""
+        if len(gap.base) != len(gap.new):
+            return False
+        names = self._base.name[gap.base].tolist()
+        if names != self._new.name[gap.new].tolist():
+            return False
+        if len(set(names)) == len(names):
+            return True
+        return same_throughout(self._base.items(gap.base), self._new.items(gap.new))
 
     def _likeness(self, b: int, n: int) -> float:
         """How much two branches have in common, by the names of the passes in them: from 0 to 1."""
