@@ -10,12 +10,13 @@ import pytest
 from tests.comparisons import compared, comparison
 from tests.forests import check, forest
 from tests.unit.test_align import a_tree, edited
+from tilelang_trace.analysis.ancestry import numbered
 from tilelang_trace.analysis.compare.align import align
 from tilelang_trace.analysis.compare.compared_passes import ComparedPasses
 from tilelang_trace.analysis.compare.forest import Forest
 from tilelang_trace.analysis.compare.paths import Paths
 from tilelang_trace.analysis.compare.prepared import Prepared, prepare
-from tilelang_trace.analysis.compare.texts import Texts, in_common, numbered
+from tilelang_trace.analysis.compare.texts import Texts, in_common
 
 ENTRIES = (
     compared("Lower", base=(10, 11), new=(20, 20), inclusive=((50, 51), (60, 61)), rows=(3, 4)),

@@ -20,7 +20,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tilelang_trace.analysis.ancestry import nearest_above, outermost_of_name, sum_by, time_below
+from tilelang_trace.analysis.ancestry import (
+    nearest_above,
+    numbered,
+    outermost_of_name,
+    sum_by,
+    time_below,
+)
 from tilelang_trace.analysis.hidden import HIDDEN, hidden_of, hidden_passes
 from tilelang_trace.analysis.runs import Failed, Places, Run, RunOrder, describe, failed_runs
 from tilelang_trace.trace.arguments import FAILED, INCOMPLETE, KINDS, OPEN, PASS
@@ -192,7 +198,7 @@ def _totals(
     if not len(rows):
         return ()
     outer = rows[outermost_of_name(trace.slices, rows)]
-    names, name_of_row = np.unique(trace.slices.name[rows], return_inverse=True)
+    names, name_of_row = numbered(trace.slices.name[rows])
     of_name = np.zeros(len(measured), np.int64)
     of_name[rows] = name_of_row
 
