@@ -10,7 +10,7 @@ import pytest
 from tests.comparisons import compared, comparison
 from tests.forests import check, forest
 from tests.unit.test_align import a_tree, edited
-from tilelang_trace.analysis.ancestry import numbered
+from tilelang_trace.analysis.columns import largest, numbered
 from tilelang_trace.analysis.compare.align import align
 from tilelang_trace.analysis.compare.compared_passes import ComparedPasses
 from tilelang_trace.analysis.compare.forest import Forest
@@ -67,6 +67,13 @@ def test_numbers_are_those_of_numpy(largest: int) -> None:
     for found, known in zip(numbered(keys), expected):
         assert found.tolist() == known.tolist()
     assert [len(found) for found in numbered(keys[:0])] == [0, 0]
+
+
+@pytest.mark.parametrize("count", [0, 1, 10, 49, 50, 51])
+def test_the_largest_are_those_of_a_stable_sort(count: int) -> None:
+    values = np.random.default_rng(count).integers(-5, 5, 50)
+    assert largest(values, count).tolist() == np.argsort(-values, kind="stable")[:count].tolist()
+    assert largest(values[:0], count).tolist() == []
 
 
 @pytest.mark.parametrize("seed", range(20))

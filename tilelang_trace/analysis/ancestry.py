@@ -65,17 +65,3 @@ def time_below(above: Ids, duration: Ints, counted: Mask) -> Ints:
     """For each slice the time of the counted slices whose `above` it is."""
     inner = np.flatnonzero(counted & (above >= 0))
     return sum_by(above[inner], duration[inner], len(above))
-
-
-def numbered(keys: npt.NDArray[np.integer]) -> tuple[Ints, Ints]:
-    """The different keys (not negative), ascending, and for each row which of them it has.
-
-    As `np.unique`, which sorts; a table is many times as fast where keys are small.
-    """
-    largest = int(keys.max()) if len(keys) else 0
-    if largest > 4 * len(keys) + 1000:
-        different, places = np.unique(keys, return_inverse=True)
-        return different.astype(np.int64), places.reshape(-1)
-    there = np.zeros(largest + 1, np.bool_)
-    there[keys] = True
-    return np.flatnonzero(there), (np.cumsum(there) - 1)[keys]

@@ -187,7 +187,6 @@ class _Aligner:
             level.matched += len(gap.base)
             self._pair_all(gap.base, gap.new)
             return
-        items = self._base.items(gap.base), self._new.items(gap.new)
         base = look_through(self._base, gap.base, self._new, gap.new)
         new = look_through(self._new, gap.new, self._base, gap.base)
         looked_through = len(base) > len(gap.base) or len(new) > len(gap.new)
@@ -196,9 +195,9 @@ class _Aligner:
             return
         if looked_through:
             base, new = base[self._new_of[base] < 0], new[self._base_of[new] < 0]
-            items = self._base.items(base), self._new.items(new)
-        pairs = in_one_order(items[0].name, items[1].name)
+        pairs = in_one_order(self._base.name[base], self._new.name[new])
         if pairs is None:
+            items = self._base.items(base), self._new.items(new)
             pairs = align_sequences(*items, self._likeness)
         level.matched += len(pairs)
         matched, counterparts = base[pairs[:, 0]], new[pairs[:, 1]]

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias, overload
 import numpy as np
 import numpy.typing as npt
 
-from tilelang_trace.analysis.ancestry import numbered
+from tilelang_trace.analysis.columns import numbered
 from tilelang_trace.analysis.compare.compared_pass import (
     CHANGES,
     VERDICTS,

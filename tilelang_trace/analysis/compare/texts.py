@@ -8,7 +8,7 @@ from typing import overload
 import numpy as np
 import numpy.typing as npt
 
-from tilelang_trace.analysis.ancestry import numbered
+from tilelang_trace.analysis.columns import numbered
 from tilelang_trace.trace.model import Ids, Ints
 
 

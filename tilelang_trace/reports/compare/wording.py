@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from tilelang_trace.analysis.ancestry import numbered
+from tilelang_trace.analysis.columns import numbered
 from tilelang_trace.analysis.compare.compared_pass import ComparedPass, Ns, exact
 from tilelang_trace.analysis.compare.compared_passes import ComparedPasses
 from tilelang_trace.analysis.compare.comparison import Side
