@@ -154,6 +154,13 @@ def test_before_a_failure_passes_are_added_and_removed():
     assert told(compared(whole, broken)) == ["added New", "removed Old", "not_reached C"]
 
 
+def test_a_pass_that_is_gone_hides_nothing_that_was_not_reached():
+    """Outside of kernels too."""
+    whole = trace(a_pass("A"), a_pass("Old"), a_pass("B"), a_pass("C"))
+    broken = trace(a_pass("A"), a_pass("New"), a_pass("B", **failed("no")))
+    assert told(compared(whole, broken)) == ["removed Old", "added New", "not_reached C"]
+
+
 def test_a_swallowed_failure_ends_nothing():
     whole = trace(a_context(a_pass("A"), a_pass("B"), a_pass("C"), a_pass("D")))
     caught = trace(a_context(a_pass("A"), a_pass("B", **failed("tried")), a_pass("D")))

@@ -14,6 +14,7 @@ from operator import itemgetter
 import numpy as np
 import orjson
 
+from tilelang_trace import long_work
 from tilelang_trace.errors import UserError
 from tilelang_trace.formats import envelope
 from tilelang_trace.formats.chrome_json_events import CLOCK, EventReader
@@ -28,6 +29,8 @@ _BLOCK = 1 << 16
 """Bytes that are parsed at once: few enough that the events fit into the cache, and are gone before
 the garbage collector looks at them.
 """
+
+_TOLD_EVERY = 1 << 14
 
 
 def read(data: bytes) -> TraceBuilder:
@@ -56,7 +59,10 @@ def read_any(data: bytes) -> TraceBuilder:
             raise UserError(f'event {number} of "traceEvents" is no event: no "ph"')
         if event["ph"] == "M":
             reader.take_name(event)
+    long_work.stage("taking in events", len(document), "events")
     for number, event in enumerate(document, 1):
+        if not number % _TOLD_EVERY:
+            long_work.reached(number)
         if event["ph"] != "M":
             reader.take(number, event)
     return reader.finish()
@@ -101,6 +107,7 @@ def _blocks(data: bytes, start: int, end: int) -> Iterator[list[Json]]:
         if not events:
             raise _Unlike
         yield events
+        long_work.reached(stop)
         if stop == end:
             return
         start = stop + len(b",\n")

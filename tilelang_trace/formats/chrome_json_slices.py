@@ -14,6 +14,7 @@ from itertools import chain, repeat
 import numpy as np
 import orjson
 
+from tilelang_trace import long_work
 from tilelang_trace.formats.json_text import text_of
 from tilelang_trace.trace import failures
 from tilelang_trace.trace.arguments import ERROR_STATUSES, FAILED, OK
@@ -61,6 +62,7 @@ def slice_lines(
             repeat(b"}},\n"),
         ]
         yield b"".join(chain.from_iterable(zip(*parts)))[:-2]
+        long_work.reached(start + _CHUNK)
 
 
 def _numbers(values: list[int] | list[float] | list[bool]) -> list[bytes]:

@@ -29,6 +29,7 @@ from itertools import count
 import numpy as np
 import orjson
 
+from tilelang_trace import long_work
 from tilelang_trace.errors import UserError
 from tilelang_trace.trace.arguments import (
     CONTEXT,
@@ -95,6 +96,7 @@ def write(trace: Trace) -> Iterator[bytes]:
                 line["depth"] = depth[row]
             lines.append(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
         yield b"".join(lines)
+        long_work.reached(start + _CHUNK)
 
 
 def _line(

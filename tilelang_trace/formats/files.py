@@ -14,6 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import cast
 
+from tilelang_trace import long_work
 from tilelang_trace.errors import UserError
 from tilelang_trace.formats.archives.members import is_archive, members, uncompressed
 from tilelang_trace.formats.wire import top_level_fields
@@ -110,9 +111,12 @@ def check_keeps_data(path: str | os.PathLike[str]) -> None:
 def read(path: str | os.PathLike[str]) -> Trace:
     """The Trace in a file, whatever its name. Raises UserError if it is no trace."""
     data = content(path)
+    name = Path(path).name
     try:
+        long_work.stage(f"reading {name}", len(data), long_work.BYTES)
         builder = sniff(data).read(data)
         del data  # the Trace may be as large as the file: they need not be there together
+        long_work.stage(f"putting the slices of {name} in order")
         return builder.build()
     except UserError as error:
         raise UserError(f"{os.fspath(path)}: {error}") from None
@@ -124,6 +128,7 @@ def content(path: str | os.PathLike[str]) -> bytes:
     Of an archive they are those of the one trace in it; `both.zip/base.pftrace` names one of
     several. Raises UserError.
     """
+    long_work.stage(f"opening {Path(path).name}")
     try:
         file, wanted = _file_and_member(Path(path))
         data = uncompressed(file.read_bytes())
@@ -233,6 +238,7 @@ def write(trace: Trace, path: str | os.PathLike[str]) -> None:
 def pieces(trace: Trace, path: str | os.PathLike[str]) -> Iterator[bytes]:
     """The bytes of a file of this name. Raises UserError."""
     known, compressed = format_for(path)
+    long_work.stage(f"writing {Path(path).name}", len(trace.slices), long_work.SLICES)
     found = known.write(trace)
     return _compressed(found) if compressed else found
 

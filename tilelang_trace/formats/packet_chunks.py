@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tilelang_trace import long_work
 from tilelang_trace.errors import UserError
 from tilelang_trace.formats.packets import KEY
 from tilelang_trace.formats.wire import Truncated, top_level_fields, top_level_places
@@ -92,6 +93,7 @@ def chunks(data: bytes) -> Iterator[Chunk]:
                 np.array(stops, np.int64) - begin,
             )
         count += len(places)
+        long_work.reached(at)
     if fault is not None:
         raise fault
 

@@ -13,6 +13,7 @@ from operator import itemgetter
 
 import numpy as np
 
+from tilelang_trace import long_work
 from tilelang_trace.formats import byte_columns
 from tilelang_trace.formats.byte_columns import Column, Ints, Pieces, Varints
 from tilelang_trace.formats.flows import Flows
@@ -74,6 +75,7 @@ class SlicePackets:
                 ends_before - ended,
             )
             yield piece
+            long_work.reached(stop)
             count = max(1, min(_MOST_ROWS, (stop - start) * _CHUNK_BYTES // len(piece)))
             start, ended = stop, until
 

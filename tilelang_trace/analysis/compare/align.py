@@ -103,7 +103,8 @@ class _Aligner:
         self._alike: dict[tuple[int, int], float] = {}
 
     def run(self) -> Alignment:
-        self._pair_all(np.array(pair_kernels(self._base, self._new, self._likeness), np.int64))
+        kernels = pair_kernels(self._base, self._new, self._likeness)
+        self._pair_all(*np.array(kernels, np.int64).reshape(-1, 2).T)
         self._todo.append(_Gap(self._base.roots, self._new.roots))
         self._align_levels()
         self._find_moved()
@@ -119,20 +120,22 @@ class _Aligner:
             return
         if how != "matched":
             self._how[b] = how
-        self._pair_all(np.array([(b, n)]))
+        self._pair_all(np.array([b]), np.array([n]))
 
-    def _pair_all(self, pairs: Nodes) -> None:
-        """Match pairs of nodes none of which lies in another one, as `_pair` does."""
-        pairs = pairs.reshape(-1, 2)
-        free = (self._new_of[pairs[:, 0]] < 0) & (self._base_of[pairs[:, 1]] < 0)
-        b, n = pairs[free].T
+    def _pair_all(self, b: Nodes, n: Nodes) -> None:
+        """Match nodes none of which lies in another one, as `_pair` does."""
+        free = (self._new_of[b] < 0) & (self._base_of[n] < 0)
+        if not free.all():
+            b, n = b[free], n[free]
         self._new_of[b], self._base_of[n] = n, b
-        same = self._base.content[b] == self._new.content[n]
-        if not self._pair_inside(b[same], n[same]):
-            same[:] = False
-        for one, other in zip(b[~same].tolist(), n[~same].tolist()):
-            gap = _Gap(self._base.children.of(one), self._new.children.of(other))
-            self._todo.append(gap)
+        base, new = self._base, self._new
+        differ = base.content[b] != new.content[n]
+        full = (base.size[b] > 1) | (new.size[n] > 1)
+        inside = full & ~differ
+        if inside.any() and not self._pair_inside(b[inside], n[inside]):
+            differ |= inside
+        for one, other in zip(b[full & differ].tolist(), n[full & differ].tolist()):
+            self._todo.append(_Gap(base.children.of(one), new.children.of(other)))
 
     def _pair_inside(self, b: Nodes, n: Nodes) -> bool:
         """Match what is in branches that are the same, as far as it is free; False if they are not
@@ -180,10 +183,9 @@ class _Aligner:
             if gap:
                 level.gaps.append(gap)
             return
-        items = self._base.items(gap.base), self._new.items(gap.new)
-        if same_throughout(*items):
+        if self._is_plain_level(gap):
             level.matched += len(gap.base)
-            self._pair_all(np.stack([gap.base, gap.new], axis=1))
+            self._pair_all(gap.base, gap.new)
             return
         base = look_through(self._base, gap.base, self._new, gap.new)
         new = look_through(self._new, gap.new, self._base, gap.base)
@@ -193,23 +195,34 @@ class _Aligner:
             return
         if looked_through:
             base, new = base[self._new_of[base] < 0], new[self._base_of[new] < 0]
-            items = self._base.items(base), self._new.items(new)
-        pairs = in_one_order(items[0].name, items[1].name)
+        pairs = in_one_order(self._base.name[base], self._new.name[new])
         if pairs is None:
+            items = self._base.items(base), self._new.items(new)
             pairs = align_sequences(*items, self._likeness)
         level.matched += len(pairs)
-        nodes = np.stack([base[pairs[:, 0]], new[pairs[:, 1]]], axis=1)
+        matched, counterparts = base[pairs[:, 0]], new[pairs[:, 1]]
         if looked_through:
-            for b, n in nodes.tolist():
+            for b, n in zip(matched.tolist(), counterparts.tolist()):
                 self._pair(b, n, "matched")
         else:
-            self._pair_all(nodes)
+            self._pair_all(matched, counterparts)
         for of_base, of_new in gaps(pairs, len(base), len(new)):
             left = _Gap(base[of_base], new[of_new])
             if between:
                 level.gaps.append(left)
             else:
                 self._match_in_sequence(left, level, between=True)
+
+    def _is_plain_level(self, gap: _Gap) -> bool:
+        """Whether all in it is the same on both sides, or can be nothing else by its name."""
+        if len(gap.base) != len(gap.new):
+            return False
+        names = self._base.name[gap.base].tolist()
+        if names != self._new.name[gap.new].tolist():
+            return False
+        if len(set(names)) == len(names):
+            return True
+        return same_throughout(self._base.items(gap.base), self._new.items(gap.new))
 
     def _likeness(self, b: int, n: int) -> float:
         """How much two branches have in common, by the names of the passes in them: from 0 to 1."""
@@ -277,7 +290,8 @@ class _Aligner:
             (kernel.astype(np.int64) + 2) * widest + np.maximum(side.name, 0)
             for kernel, side in ((in_kernel, base), (new.kernel, new))
         )
-        once, new_once = _once(keys[base.forest.is_pass]), _once(new_keys[new.forest.is_pass])
+        once = _are_once(keys[old], keys[base.forest.is_pass])
+        new_once = _are_once(new_keys[young], new_keys[new.forest.is_pass])
         above, new_above = base.forest.pass_above(), new.forest.pass_above()
         is_known = (above < 0) | (self._new_of[above] >= 0)
         is_known_in_new = (new_above < 0) | (self._base_of[new_above] >= 0)
@@ -289,8 +303,8 @@ class _Aligner:
                 _keyed(young, new_contents, new.children.count[young] > 0),
             ),
             (
-                _keyed(old, keys[old].tolist(), np.isin(keys[old], once)),
-                _keyed(young, new_keys[young].tolist(), np.isin(new_keys[young], new_once)),
+                _keyed(old, keys[old].tolist(), once),
+                _keyed(young, new_keys[young].tolist(), new_once),
             ),
             (
                 _keyed(old, keys[old].tolist(), is_known[old]),
@@ -347,10 +361,11 @@ def _is_plain(side: Prepared, node: int) -> bool:
     return bool(side.forest.is_pass[node]) and not side.children.count[node]
 
 
-def _once(keys: Nodes) -> Nodes:
-    """Those that are there once."""
-    different, counts = np.unique(keys, return_counts=True)
-    once: Nodes = different[counts == 1]
+def _are_once(keys: Nodes, all_keys: Nodes) -> npt.NDArray[np.bool_]:
+    """Which of these keys are there once."""
+    ordered = np.sort(all_keys)
+    count = np.searchsorted(ordered, keys, "right") - np.searchsorted(ordered, keys)
+    once: npt.NDArray[np.bool_] = count == 1
     return once
 
 
@@ -370,8 +385,14 @@ def _by_core(side: Prepared, nodes: list[int], numbers: dict[str, int]) -> Items
         for node in nodes
     ]
     same = np.zeros(len(nodes), np.int32)
-    columns = np.array(nodes, np.int64), np.array(names, np.int64)
-    return Items(*columns, same, same.astype(np.int64), same.astype(np.float64))
+    return Items(
+        np.array(nodes, np.int64),
+        np.array(names, np.int64),
+        same,
+        same.astype(np.int64),
+        same > 0,
+        same.astype(np.float64),
+    )
 
 
 def _nothing(of_base: int, of_new: int) -> float:

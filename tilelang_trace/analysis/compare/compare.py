@@ -179,28 +179,30 @@ def _kernel_of_trace(side: AllRuns) -> str:
     return kernel if isinstance(kernel, str) else ""
 
 
-def _both_kernels(base: AllRuns, new: AllRuns, both: Merged) -> list[tuple[int, int]]:
-    """The nodes of the kernels, in base and in new."""
-    is_kernel = _of_shown(both, base.forest.kinds.are("kernel"), new.forest.kinds.are("kernel"))
-    return list(zip(both.second[is_kernel].tolist(), both.first[is_kernel].tolist()))
-
-
 def _kernels(base: AllRuns, new: AllRuns, both: Merged) -> list[ComparedKernel]:
-    found = []
-    for b, n in _both_kernels(base, new, both):
-        side, node = (new, n) if n >= 0 else (base, b)
-        found.append(
-            ComparedKernel(
-                name=side.forest.names[node],
-                base_row=base.first_row(b),
-                new_row=new.first_row(n),
-                base_ns=mean(base.inclusive[:, b].tolist()) if b >= 0 else 0,
-                new_ns=mean(new.inclusive[:, n].tolist()) if n >= 0 else 0,
-                base_status=base.status[b] if b >= 0 else "",
-                new_status=new.status[n] if n >= 0 else "",
-            )
+    is_kernel = _of_shown(both, base.forest.kinds.are("kernel"), new.forest.kinds.are("kernel"))
+    old, young = base.columns(both.second[is_kernel]), new.columns(both.first[is_kernel])
+    return [
+        ComparedKernel(
+            name=new_name or base_name,
+            base_row=rows[0] if rows[0] >= 0 else None,
+            new_row=rows[1] if rows[1] >= 0 else None,
+            base_ns=mean(base_runs),
+            new_ns=mean(new_runs),
+            base_status=base_status,
+            new_status=new_status,
         )
-    return found
+        for base_name, new_name, *rows, base_runs, new_runs, base_status, new_status in zip(
+            old.names,
+            young.names,
+            old.rows[0].tolist(),
+            young.rows[0].tolist(),
+            old.inclusive.T.tolist(),
+            young.inclusive.T.tolist(),
+            old.status,
+            young.status,
+        )
+    ]
 
 
 def _notes_on_kernels(both: Merged, base: AllRuns, new: AllRuns) -> list[str]:
@@ -208,12 +210,13 @@ def _notes_on_kernels(both: Merged, base: AllRuns, new: AllRuns) -> list[str]:
     in_base, in_new = (int(side.forest.kinds.are("kernel").sum()) for side in (base, new))
     if in_base != in_new:
         notes.append(f"kernels: {in_base} in base, {in_new} in new")
-    for b, n in _both_kernels(base, new, both):
-        if n < 0 or b < 0:
-            continue
-        old, young = base.forest.names[b], new.forest.names[n]
-        if old != young:
-            notes.append(f"kernel {old} of base is compared with kernel {young} of new")
+    (of_base, of_new), names = in_common(base.forest.names, new.forest.names)
+    b, n = both.second, both.first
+    pairs = np.flatnonzero((b >= 0) & (n >= 0))
+    pairs = pairs[new.forest.kinds.are("kernel")[n[pairs]]]
+    for at in pairs[of_base[b[pairs]] != of_new[n[pairs]]].tolist():
+        old, young = names[of_base[b[at]]], names[of_new[n[at]]]
+        notes.append(f"kernel {old} of base is compared with kernel {young} of new")
     return notes
 
 

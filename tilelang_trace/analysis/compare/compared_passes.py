@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeAlias, overload
 import numpy as np
 import numpy.typing as npt
 
+from tilelang_trace.analysis.columns import numbered
 from tilelang_trace.analysis.compare.compared_pass import (
     CHANGES,
     VERDICTS,
@@ -22,7 +23,7 @@ from tilelang_trace.analysis.compare.compared_pass import (
     mean,
 )
 from tilelang_trace.analysis.compare.paths import Paths
-from tilelang_trace.analysis.compare.texts import Texts, in_common, numbered
+from tilelang_trace.analysis.compare.texts import Texts, in_common
 from tilelang_trace.trace.model import Ids, Ints, Mask
 
 Which: TypeAlias = Literal["base", "new"]

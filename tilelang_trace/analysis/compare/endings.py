@@ -21,10 +21,13 @@ def not_reached(ended: AllRuns, whole: AllRuns, counterpart: Ids, moved: set[int
     `counterpart` is the node of `whole` for each of `ended`, or -1; `moved` are those of `ended`
     that run elsewhere in `whole`, and so don't tell how far it came.
     """
-    kernels = np.flatnonzero(ended.forest.kinds.are("kernel") & (counterpart >= 0)).tolist()
-    kernels = [kernel for kernel in kernels if ended.status[kernel] in _ENDED]
-    has_ended = _has_ended(ended)
-    if not kernels and not has_ended:
+    has_ended = np.zeros(len(ended.forest), np.bool_)
+    for status in _ENDED:
+        has_ended |= ended.status.are(status)
+    is_kernel = ended.forest.kinds.are("kernel") & (counterpart >= 0)
+    kernels = np.flatnonzero(is_kernel & has_ended).tolist()
+    all_of_it_has = _has_ended(ended)
+    if not kernels and not all_of_it_has:
         return set()
     kernel_of, its_kernels = ended.forest.outermost_kernels(), whole.forest.outermost_kernels()
     is_known = np.zeros(len(whole.forest), np.bool_)
@@ -53,7 +56,7 @@ def not_reached(ended: AllRuns, whole: AllRuns, counterpart: Ids, moved: set[int
                 np.arange(kernel, kernel + nodes_in[kernel]),
                 np.arange(its_kernel, its_kernel + its_nodes_in[its_kernel]),
             )
-    if has_ended:
+    if all_of_it_has:
         in_known = (its_kernels >= 0) & is_known[its_kernels]
         add_behind(np.arange(len(kernel_of)), np.flatnonzero(~in_known))
     return found

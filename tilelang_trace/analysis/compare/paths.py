@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tilelang_trace.analysis.columns import numbered
 from tilelang_trace.analysis.compare.forest import Children, Forest
-from tilelang_trace.analysis.compare.texts import Texts, in_common, numbered
+from tilelang_trace.analysis.compare.texts import Texts, in_common
 from tilelang_trace.trace.model import Ids
 
 

@@ -71,6 +71,7 @@ class Prepared:
             self.name,
             labels,
             self.content,
+            self.children.count > 0,
             np.log2(times.astype(np.float64) + _NOISE_NS),
         )
         self._inside: dict[int, Counter[int]] = {}

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tilelang_trace.analysis.compare.texts import numbered
+from tilelang_trace.analysis.columns import numbered
 from tilelang_trace.trace.model import Ids, Ints, Mask
 
 Pairs = npt.NDArray[np.int64]
@@ -30,6 +30,7 @@ _LONGEST_STRIP_BACK = 500
 """Items of a common beginning or end that are looked at again, as they may match others better."""
 
 _LONGEST_EDIT = 300
+_SHORT = 2000
 _ROUNDS = 6
 
 # A sum of weights is compared digit by digit: matches first, then labels, contents, times.
@@ -51,7 +52,8 @@ class Items:
     name: Ints
     label: Ids
     content: Ints
-    """What is inside; two of one content are alike all through."""
+    """A number for what it is and has inside; two of one content are alike all through."""
+    has_inside: Mask
     doublings: npt.NDArray[np.float64]
     """The logarithm of the time to the base 2."""
 
@@ -64,6 +66,7 @@ class Items:
             self.name[which],
             self.label[which],
             self.content[which],
+            self.has_inside[which],
             self.doublings[which],
         )
 
@@ -81,11 +84,25 @@ def align_sequences(base: Items, new: Items, likeness: Likeness) -> Pairs:
 
 def in_one_order(base: Ints, new: Ints) -> Pairs | None:
     """The pairs of equal names, if none of them occurs twice and their order is the same."""
-    at_base, at_new = np.flatnonzero(np.isin(base, new)), np.flatnonzero(np.isin(new, base))
+    at_base, at_new = _places_of_common(base, new)
     names = base[at_base]
     if len(names) != len(at_new) or (names != new[at_new]).any():
         return None
-    return None if len(np.unique(names)) < len(names) else np.stack([at_base, at_new], axis=1)
+    if len(set(names.tolist())) < len(names):
+        return None
+    return np.stack([at_base, at_new], axis=1)
+
+
+def _places_of_common(base: Ints, new: Ints) -> tuple[Ints, Ints]:
+    """Where each side has names that the other has too."""
+    if len(base) + len(new) > _SHORT:
+        return np.flatnonzero(np.isin(base, new)), np.flatnonzero(np.isin(new, base))
+    # Most sequences are short: what takes NumPy 100 us takes a few this way.
+    names, its_names = base.tolist(), new.tolist()
+    common = set(names) & set(its_names)
+    found = ([i for i, name in enumerate(of) if name in common] for of in (names, its_names))
+    at_base, at_new = (np.array(places, np.int64) for places in found)
+    return at_base, at_new
 
 
 def same_throughout(base: Items, new: Items) -> bool:
@@ -113,8 +130,7 @@ def _pairs(found: Iterable[tuple[int, int]]) -> Pairs:
 
 
 def _align(base: Items, new: Items, likeness: Likeness, round_: int) -> Pairs:
-    of_base = np.flatnonzero(np.isin(base.name, new.name))
-    of_new = np.flatnonzero(np.isin(new.name, base.name))
+    of_base, of_new = _places_of_common(base.name, new.name)
     base, new = base[of_base], new[of_new]
     front, back = _common_ends(base, new)
     inner_base = base[front : len(base) - back]
@@ -178,15 +194,18 @@ def _common_ends(base: Items, new: Items) -> tuple[int, int]:
 
 def _best(base: Items, new: Items, likeness: Likeness) -> Pairs:
     """The best way to match. Of equally good ones the one that matches early items."""
-    places = {int(name): np.flatnonzero(new.name == name) for name in np.unique(base.name)}
+    places = {name: np.flatnonzero(new.name == name) for name in set(base.name.tolist())}
     shared: dict[int, npt.NDArray[np.int64]] = {}
     score = np.zeros((len(base) + 1, len(new) + 1), np.int64)
     for i in range(len(base)):
         at = places[int(base.name[i])]
         content = int(base.content[i])
         if content not in shared:
-            node = int(base.node[i])
-            alike = np.array([likeness(node, n) for n in new.node[at].tolist()])
+            alike = (new.content[at] == content).astype(np.float64)
+            if base.has_inside[i]:
+                node = int(base.node[i])
+                for k in np.flatnonzero((alike == 0) & new.has_inside[at]).tolist():
+                    alike[k] = likeness(node, int(new.node[at[k]]))
             shared[content] = _MATCH * (_BY_NAME + np.ceil(_BY_CONTENT * alike).astype(np.int64))
         apart = np.abs(new.doublings[at] - base.doublings[i])
         weight = (

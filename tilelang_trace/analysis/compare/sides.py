@@ -157,11 +157,6 @@ class AllRuns:
         self.status = Texts(which.astype(np.int32), strings)
         """Of that run."""
 
-    def first_row(self, node: int) -> int | None:
-        """The row of a node in the first run, None if that has it not, or there is no node (-1)."""
-        row = int(self.rows[0, node]) if node >= 0 else -1
-        return row if row >= 0 else None
-
     def columns(self, nodes: npt.NDArray[np.int64]) -> SideColumns:
         """The passes of these nodes as the comparison tells them; -1 is a pass that this side has
         not.

@@ -8,6 +8,7 @@ from typing import overload
 import numpy as np
 import numpy.typing as npt
 
+from tilelang_trace.analysis.columns import numbered
 from tilelang_trace.trace.model import Ids, Ints
 
 
@@ -63,17 +64,3 @@ def in_common(*columns: Texts) -> tuple[list[Ids], list[str]]:
         own = [numbers.setdefault(column.strings[i], len(numbers)) for i in used.tolist()]
         found.append(np.array(own, np.int32)[places])
     return found, list(numbers)
-
-
-def numbered(keys: npt.NDArray[np.integer]) -> tuple[Ints, Ints]:
-    """The different keys (not negative), ascending, and for each row which of them it has.
-
-    As `np.unique`, which sorts; a table is many times as fast where keys are small.
-    """
-    largest = int(keys.max()) if len(keys) else 0
-    if largest > 4 * len(keys) + 1000:
-        different, places = np.unique(keys, return_inverse=True)
-        return different.astype(np.int64), places.reshape(-1)
-    there = np.zeros(largest + 1, np.bool_)
-    there[keys] = True
-    return np.flatnonzero(there), (np.cumsum(there) - 1)[keys]

@@ -220,14 +220,15 @@ def _mean_of(side: SideColumns, time: Time, which: Mask | None = None) -> Ns:
 def _by_name(comparison: Comparison) -> list[Row]:
     passes = comparison.columns
     groups = _grouped(passes, passes.names())
-    outermost = {which: _outermost(passes, which) for which in SIDES}
+    times = {which: passes.side(which).sums("inclusive") for which in SIDES}
+    for which in SIDES:
+        times[which][~_outermost(passes, which)] = 0
 
     def inclusive(name: str, which: Which) -> Ns | None:
-        group = groups[name]
-        side = passes.side(which)
+        group, side = groups[name], passes.side(which)
         if not side.there[group].any():
             return None
-        return _mean_of(side[group], "inclusive", outermost[which][group])
+        return exact(Fraction(int(times[which][group].sum()), side.runs))
 
     return _rows(passes, groups, inclusive)
 

@@ -9,11 +9,12 @@ from fractions import Fraction
 
 import numpy as np
 
+from tilelang_trace.analysis.columns import numbered
 from tilelang_trace.analysis.compare.compared_pass import ComparedPass, Ns, exact
 from tilelang_trace.analysis.compare.compared_passes import ComparedPasses
 from tilelang_trace.analysis.compare.comparison import Side
 from tilelang_trace.analysis.compare.spread import spread
-from tilelang_trace.analysis.compare.texts import in_common, numbered
+from tilelang_trace.analysis.compare.texts import in_common
 from tilelang_trace.reports.compare.adding_up import adding_up, size, whole
 from tilelang_trace.reports.compare.report import CompareReport, Row, quotient, status
 from tilelang_trace.reports.kernels.wording import Column
