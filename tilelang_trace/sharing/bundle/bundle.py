@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from tilelang_trace import long_work
 from tilelang_trace.errors import UserError
 from tilelang_trace.formats import files
 from tilelang_trace.formats.archives.writing import everything_in, tar_gzipped, zipped
@@ -84,6 +85,7 @@ def make_bundle(traces: Mapping[str, Trace], output: str, choice: Choice) -> Bun
     """
     check_output(output)
     name = Path(output).name
+    long_work.stage("hiding what is private")
     redacted = _redacted(traces, choice.redaction, name) if choice.redaction else {}
     shared = {name: redacted[name].trace if redacted else traces[name] for name in traces}
     material = _with_reproducers(Material(shared))
@@ -93,7 +95,9 @@ def make_bundle(traces: Mapping[str, Trace], output: str, choice: Choice) -> Bun
     if any(one.text(name) != name for one in redacted.values()):
         name = _PLAIN_NAME + _ending(name)
     pack = _packer(output, name)
+    long_work.stage(f"packing {name}")
     material, archive = fitted(material, pack, choice.most_bytes)
+    long_work.stage("searching the archive for secrets")
     _prove(output, archive, redacted)
     return Bundle(
         archive=archive,
