@@ -61,7 +61,8 @@ class SlicePackets:
         slices = self._trace.slices
         # An end says nothing but when, and inner slices end no later than what is around them: so
         # the ends are in order when their times are, whichever slice each of them belongs to.
-        ends = np.sort(slices.end[lane.start : lane.stop]) - self._origin
+        # The stable sort takes a tenth of the default one's time on what is nearly in order.
+        ends = np.sort(slices.end[lane.start : lane.stop], kind="stable") - self._origin
         start, ended, count = lane.start, 0, _FIRST_ROWS
         while start < lane.stop:
             stop = min(start + count, lane.stop)
