@@ -30,16 +30,17 @@ class SequenceState:
         self.texts: tuple[dict[int, str], ...] = ({}, {}, {}, {})
         """Per kind the texts by their ids."""
         self.since: dict[tuple[int, int], int] = {}
-        """The packet that first told a text, by kind and id, if it is one of those that are being
-        read together.
+        """The packet that told what an id means that meant nothing before, by kind and id, if it is
+        one of those that are being read together.
         """
         self.track = 0
 
     def learn(self, told: list[Told], number: int) -> None:
         """Texts that a packet tells."""
         for kind, iid, text in told:
+            if iid not in self.texts[kind]:
+                self.since[kind, iid] = number
             self.texts[kind][iid] = text
-            self.since.setdefault((kind, iid), number)
 
     def contradicts(self, told: list[Told]) -> bool:
         """Whether one of these ids means something else so far."""

@@ -103,6 +103,10 @@ class _Placing:
         self._last_time = int(self._times.max()) if len(self._times) else opened.origin
         self._kinds = np.array(self._events.kinds)
         self._columns = self._events.arguments.columns()
+        self._values = np.zeros(len(self._events) if self._counters else 0)
+        if self._counters:
+            rows, values = self._events.values
+            self._values[np.array(rows)] = values
 
     def place(self) -> Reading:
         order, tracks = self._events.by_track()
@@ -130,10 +134,7 @@ class _Placing:
         return self._lanes[uuid]
 
     def _place_counter(self, counter: int, events: Ints) -> None:
-        values = np.zeros(len(self._events))
-        rows, known = self._events.values
-        values[np.array(rows)] = known
-        self._builder.counters(counter, self._times[events], values[events])
+        self._builder.counters(counter, self._times[events], self._values[events])
 
     def _place_instants(self, order: Ints, lane: Ids) -> None:
         is_instant = self._kinds[order] == INSTANT
@@ -164,7 +165,7 @@ class _Placing:
             self._categories(begin_events),
         )
         row = np.full(len(self._events), -1, np.int32)
-        row[events] = np.where(pairs.of_event >= 0, pairs.of_event + first, -1)
+        row[events] = np.where(pairs.of_event >= 0, pairs.of_event + np.int32(first), -1)
         self._place_flows(row)
         self._tell_of_strays(lane[pairs.of_event < 0], track[pairs.of_event < 0])
         return Reading(
@@ -205,12 +206,12 @@ class _Placing:
             self._builder.flows.extend((a.row, b.row) for a, b in zip(joined, joined[1:]))
 
     def _tell_of_strays(self, lane: Ids, track: Ids) -> None:
-        for number in np.unique(track).tolist():
-            of_track = lane[track == number]
+        _, first, counts = np.unique(track, return_index=True, return_counts=True)
+        for its_lane, count in zip(lane[first].tolist(), counts.tolist()):
             self._builder.finding(
-                f"lane {of_track[0]}",
+                f"lane {its_lane}",
                 findings.END_WITHOUT_BEGIN,
-                f"{len(of_track)} ends without a begin, left out",
+                f"{count} ends without a begin, left out",
             )
 
 

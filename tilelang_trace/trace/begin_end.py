@@ -64,7 +64,7 @@ class Pairs:
     """1 ns after the begin where there is no end."""
     is_open: Mask
     """Whether there is no end."""
-    of_event: Ints
+    of_event: Ids
     """Which slice an event begins or ends: -1 for an end where none is open."""
 
 
@@ -76,27 +76,31 @@ def paired(lane: Ids, time: Ints, begins: Mask) -> Pairs:
     lanes in which each end has a begin and no time has to be mended; the others are walked.
     """
     count = len(time)
-    slice_number = np.cumsum(begins) - 1
-    first = np.flatnonzero(np.diff(lane, prepend=-1))
-    lane_number = np.repeat(np.arange(len(first)), np.diff(first, append=count))
-    depth = np.cumsum(np.where(begins, 1, -1))
-    before = depth[first] - np.where(begins[first], 1, -1)
+    # Half of the memory of NumPy's usual integers: these are the longest columns of all.
+    slice_number = np.cumsum(begins, dtype=np.int32) - np.int32(1)
+    first = np.flatnonzero(np.diff(lane, prepend=lane[:1] - 1))
+    lane_number = np.repeat(np.arange(len(first), dtype=np.int32), np.diff(first, append=count))
+    step = np.where(begins, np.int8(1), np.int8(-1))
+    depth = np.cumsum(step, dtype=np.int32)
+    before = depth[first] - step[first]
     level = depth - before[lane_number] - begins
+    del depth, step
     stray = lane_number[level < 0]
 
     # Small integers are sorted in linear time.
-    sortable = level - level.min(initial=0)
-    by_level = np.argsort(
-        sortable.astype(np.uint16 if sortable.max(initial=0) < 1 << 16 else np.int64), kind="stable"
-    )
+    level -= level.min(initial=0)
+    small = np.uint16 if level.max(initial=0) < 1 << 16 else np.int32
+    by_level = np.argsort(level.astype(small), kind="stable")
+    del level
     opening, closing = by_level[:-1], by_level[1:]
     is_pair = begins[opening] & ~begins[closing] & (lane_number[opening] == lane_number[closing])
     opening, closing = opening[is_pair], closing[is_pair]
+    del by_level, is_pair
     pairs = Pairs(
         time[begins],
         time[begins] + 1,
         np.ones(np.count_nonzero(begins), np.bool_),
-        np.where(begins, slice_number, -1),
+        np.where(begins, slice_number, np.int32(-1)),
     )
     pairs.of_event[closing] = slice_number[opening]
     pairs.end[slice_number[opening]] = time[closing]
@@ -108,7 +112,7 @@ def paired(lane: Ids, time: Ints, begins: Mask) -> Pairs:
     return pairs
 
 
-def _walk(events: slice, time: Ints, begins: Mask, slice_number: Ints, pairs: Pairs) -> None:
+def _walk(events: slice, time: Ints, begins: Mask, slice_number: Ids, pairs: Pairs) -> None:
     """Put the slices of one lane right, event by event."""
     first = int(slice_number[events.start]) + (not begins[events.start])
     scratch = TraceBuilder()
