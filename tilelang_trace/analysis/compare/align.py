@@ -9,7 +9,7 @@ between the same neighbours may have been renamed.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
@@ -26,7 +26,6 @@ from tilelang_trace.analysis.compare.sequence import (
     align_sequences,
     gaps,
     in_one_order,
-    same_throughout,
 )
 from tilelang_trace.analysis.compare.wrappers import look_through
 from tilelang_trace.trace.model import Ids
@@ -214,15 +213,21 @@ class _Aligner:
                 self._match_in_sequence(left, level, between=True)
 
     def _is_plain_level(self, gap: _Gap) -> bool:
-        """Whether all in it is the same on both sides, or can be nothing else by its name."""
+        """Whether both sides have the same names in the same order, and what differs by anything
+        else is there once: then there is no better way to match than place by place.
+        """
+        base, new = self._base, self._new
         if len(gap.base) != len(gap.new):
             return False
-        names = self._base.name[gap.base].tolist()
-        if names != self._new.name[gap.new].tolist():
+        names = base.name[gap.base].tolist()
+        if names != new.name[gap.new].tolist():
             return False
         if len(set(names)) == len(names):
             return True
-        return same_throughout(self._base.items(gap.base), self._new.items(gap.new))
+        differ = base.content[gap.base] != new.content[gap.new]
+        differ |= base.label[gap.base] != new.label[gap.new]
+        count = Counter(names)
+        return all(count[names[place]] == 1 for place in np.flatnonzero(differ).tolist())
 
     def _likeness(self, b: int, n: int) -> float:
         """How much two branches have in common, by the names of the passes in them: from 0 to 1."""

@@ -63,6 +63,7 @@ class Prepared:
         is_context = forest.kinds.are("context")
         self.name: Ints = 3 * np.where(is_context, -1, names).astype(np.int64)
         self.name += 2 * forest.kinds.are("kernel") + is_context
+        self.label = labels
         self.content = self._contents()
         """What a node is with all that is in it, without labels."""
         times = forest.times if by_time else np.zeros(count, np.int64)

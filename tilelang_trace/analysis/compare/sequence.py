@@ -77,7 +77,7 @@ Likeness = Callable[[int, int], float]
 
 def align_sequences(base: Items, new: Items, likeness: Likeness) -> Pairs:
     """The pairs of items (positions) that are the same, in order."""
-    if same_throughout(base, new):
+    if len(base) == len(new) and _equal(base, new).all():
         return _diagonal(len(base))
     return _align(base, new, likeness, 0)
 
@@ -103,11 +103,6 @@ def _places_of_common(base: Ints, new: Ints) -> tuple[Ints, Ints]:
     found = ([i for i, name in enumerate(of) if name in common] for of in (names, its_names))
     at_base, at_new = (np.array(places, np.int64) for places in found)
     return at_base, at_new
-
-
-def same_throughout(base: Items, new: Items) -> bool:
-    """Whether both have equal items at equal places."""
-    return len(base) == len(new) and bool(_equal(base, new).all())
 
 
 def gaps(pairs: Pairs, base: int, new: int) -> Iterator[tuple[slice, slice]]:
@@ -194,28 +189,11 @@ def _common_ends(base: Items, new: Items) -> tuple[int, int]:
 
 def _best(base: Items, new: Items, likeness: Likeness) -> Pairs:
     """The best way to match. Of equally good ones the one that matches early items."""
-    places = {name: np.flatnonzero(new.name == name) for name in set(base.name.tolist())}
-    shared: dict[int, npt.NDArray[np.int64]] = {}
+    weight = _weights(base, new, likeness)
     score = np.zeros((len(base) + 1, len(new) + 1), np.int64)
     for i in range(len(base)):
-        at = places[int(base.name[i])]
-        content = int(base.content[i])
-        if content not in shared:
-            alike = (new.content[at] == content).astype(np.float64)
-            if base.has_inside[i]:
-                node = int(base.node[i])
-                for k in np.flatnonzero((alike == 0) & new.has_inside[at]).tolist():
-                    alike[k] = likeness(node, int(new.node[at[k]]))
-            shared[content] = _MATCH * (_BY_NAME + np.ceil(_BY_CONTENT * alike).astype(np.int64))
-        apart = np.abs(new.doublings[at] - base.doublings[i])
-        weight = (
-            shared[content]
-            + _LABEL * (new.label[at] == base.label[i])
-            + _CONTENT * (new.content[at] == content)
-            + _TIME * np.maximum(_CLOSEST - apart.astype(np.int64), 0)
-        )
         row = score[i].copy()
-        row[at + 1] = np.maximum(row[at + 1], score[i][at] + weight)
+        np.maximum(row[1:], score[i, :-1] + weight[i], out=row[1:])
         np.maximum.accumulate(row, out=score[i + 1])
 
     pairs: list[tuple[int, int]] = []
@@ -230,6 +208,38 @@ def _best(base: Items, new: Items, likeness: Likeness) -> Pairs:
             i, j = i - 1, j - 1
             pairs.append((i, j))
     return _pairs(pairs[::-1])
+
+
+def _weights(base: Items, new: Items, likeness: Likeness) -> npt.NDArray[np.int64]:
+    """What it counts to match each item of base with each of new; 0 if their names differ."""
+    same_content = base.content[:, None] == new.content
+    weight = _LABEL * (base.label[:, None] == new.label) + _CONTENT * same_content
+    apart = np.abs(base.doublings[:, None] - new.doublings).astype(np.int64)
+    weight += _TIME * np.maximum(_CLOSEST - apart, 0)
+    same_name = base.name[:, None] == new.name
+    alike = same_content.astype(np.float64)
+    open_ = same_name & ~same_content & base.has_inside[:, None] & new.has_inside
+    if open_.any():
+        _fill_in(alike, open_, base, new, likeness)
+    weight += _MATCH * (_BY_NAME + np.ceil(_BY_CONTENT * alike).astype(np.int64))
+    only_these: npt.NDArray[np.int64] = np.where(same_name, weight, 0)
+    return only_these
+
+
+def _fill_in(
+    alike: npt.NDArray[np.float64], wanted: Mask, base: Items, new: Items, likeness: Likeness
+) -> None:
+    """How much the wanted pairs have in common, looked up once for each two contents."""
+    (_, first, of_base), (_, its_first, of_new) = (
+        np.unique(items.content, return_index=True, return_inverse=True) for items in (base, new)
+    )
+    known = np.zeros((len(first), len(its_first)))
+    is_wanted = np.zeros(known.shape, np.bool_)
+    i, j = np.nonzero(wanted)
+    is_wanted[of_base[i], of_new[j]] = True
+    for k, m in np.argwhere(is_wanted).tolist():
+        known[k, m] = likeness(int(base.node[first[k]]), int(new.node[its_first[m]]))
+    alike[i, j] = known[of_base[i], of_new[j]]
 
 
 def _as_numbers(base: Items, new: Items) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
