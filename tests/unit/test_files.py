@@ -19,7 +19,8 @@ from tests.traces import TRACES, failed_compile, main_thread, nested_compile, on
 from tilelang_trace.errors import UserError
 from tilelang_trace.formats import files
 from tilelang_trace.formats.wire import field_bytes, field_varint
-from tilelang_trace.trace.build import Parts, TraceBuilder, assemble
+from tilelang_trace.trace.assemble import Parts, assemble
+from tilelang_trace.trace.build import TraceBuilder
 from tilelang_trace.trace.model import Trace
 
 ENDINGS = (".json", ".pftrace", ".events.jsonl")

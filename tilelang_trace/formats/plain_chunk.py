@@ -22,7 +22,7 @@ from tilelang_trace.formats.packet_sequence import (
 )
 from tilelang_trace.formats.plain_events import BOOL, DOUBLE, TEXT, PlainEvents, plain_events
 from tilelang_trace.formats.wire_columns import Ints, distinct
-from tilelang_trace.trace.build import extend
+from tilelang_trace.trace.collect import extend
 from tilelang_trace.trace.model import Column, ColumnType
 
 if TYPE_CHECKING:

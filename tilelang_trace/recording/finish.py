@@ -24,7 +24,8 @@ from tilelang_trace.recording.options import Keep
 from tilelang_trace.recording.say import say
 from tilelang_trace.recording.settle import settle
 from tilelang_trace.trace.arguments import COMPILE, CONTEXT, KINDS, PASS
-from tilelang_trace.trace.build import Parts, TraceBuilder, assemble
+from tilelang_trace.trace.assemble import Parts, assemble
+from tilelang_trace.trace.build import TraceBuilder
 from tilelang_trace.trace.failures import failures
 from tilelang_trace.trace.json_values import Json
 from tilelang_trace.trace.model import Trace
