@@ -183,7 +183,7 @@ class _Placing:
         categories = np.array(self._events.categories)[begins]
         texts = strings.texts()
         flagged = {}
-        for id_ in np.unique(categories).tolist():
+        for id_ in np.flatnonzero(np.bincount(categories)).tolist():
             bare = failures.read_category(texts[id_], FAILED)
             if bare != texts[id_]:
                 flagged[id_] = strings.id(bare)
