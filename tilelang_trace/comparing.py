@@ -18,7 +18,8 @@ from tilelang_trace.analysis.compare.timeline import Align, side_by_side
 from tilelang_trace.analysis.hidden import hidden_passes
 from tilelang_trace.analysis.summary import wholeness
 from tilelang_trace.errors import UserError
-from tilelang_trace.formats import archives, files
+from tilelang_trace.formats import files
+from tilelang_trace.formats.archives import together as archive
 from tilelang_trace.opening import open_compile
 from tilelang_trace.recording.tree import FOLDER_ENDING
 from tilelang_trace.reports.text import plural
@@ -101,8 +102,8 @@ def write_both(
     """
     first, second = base.traces[0], new.traces[0]
     if is_archive(output):
-        archives.write_both(
-            archives.Original(base.names[0], first), archives.Original(new.names[0], second), output
+        archive.write_both(
+            archive.Original(base.names[0], first), archive.Original(new.names[0], second), output
         )
     else:
         both = side_by_side(comparison, first, second, align=align or "start", min_ns=min_ns)
@@ -120,7 +121,7 @@ def check_output(output: str, align: Align | None) -> None:
 
 def is_archive(output: str) -> bool:
     """Whether a file of this name holds the two traces as they are."""
-    return output.lower().endswith(archives.ENDING)
+    return output.lower().endswith(archive.ENDING)
 
 
 def _why_empty(trace: Trace) -> str:

@@ -9,6 +9,7 @@ from shlex import quote
 
 from tilelang_trace.errors import UserError
 from tilelang_trace.formats import files
+from tilelang_trace.formats.archives.together import Original
 from tilelang_trace.recording.tree import FOLDER_ENDING
 from tilelang_trace.trace.arguments import COMPARISON
 from tilelang_trace.trace.model import Trace
@@ -25,6 +26,13 @@ def open_trace(path: str) -> Trace:
     if journals.is_dir() and not Path(path).exists():
         raise UserError(f"{path}: no such file: {_about(journals, path)}")
     return with_phases(files.read(path))
+
+
+def open_originals(path: str) -> list[Original]:
+    """The Trace at this path, or those in an archive, each with its own path. Raises UserError."""
+    names = [] if Path(path).is_dir() or not Path(path).exists() else files.names_in(path)
+    paths = [f"{path}/{name}" for name in names] or [path]
+    return [Original(each, open_trace(each)) for each in paths]
 
 
 def open_compile(path: str) -> Trace:

@@ -88,7 +88,10 @@ def test_output_is_the_scripts_own_and_two_lines(compiled: Compile) -> None:
     assert compiled.recorded.stdout == compiled.plain.stdout
     lines = compiled.recorded.stderr.splitlines()
     assert lines[-2].startswith("tilelang-trace: wrote out.pftrace: ")
-    assert lines[-1].startswith("tilelang-trace: to see it, ")
+    assert lines[-1] == (
+        "tilelang-trace: to see it: tilelang-trace open out.pftrace "
+        "(or drag the file into https://ui.perfetto.dev)"
+    )
     expected = compiled.plain.stderr.splitlines()
     if sys.version_info < (3, 11):
         # There the traceback has frames of the recorder; the error is the same.

@@ -55,7 +55,8 @@ def test_a_cell_is_recorded_and_is_a_cell_as_before(
     assert shell.user_ns["pid"] == os.getpid()
     assert statuses("x.pftrace") == {"p": "ok"}
     out = capsys.readouterr().out
-    assert f"wrote {os.path.abspath('x.pftrace')}; to see it, drag it into https://ui" in out
+    path = os.path.abspath("x.pftrace")
+    assert f"wrote {path}; to see it: tilelang-trace open {path} (or drag the file into" in out
 
 
 def test_a_failing_cell_fails_and_still_shows_its_trace(

@@ -50,7 +50,7 @@ def perfetto_ui() -> Iterator[Callable[..., PerfettoUI]]:
     """
     with ExitStack() as resources:
 
-        def open_trace(trace: str | os.PathLike[str], **options: Any) -> PerfettoUI:
+        def open_trace(trace: str | os.PathLike[str] | None = None, **options: Any) -> PerfettoUI:
             resources.close()
             try:
                 return resources.enter_context(PerfettoUI(trace, **options))

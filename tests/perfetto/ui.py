@@ -40,6 +40,8 @@ CHROMIUM_FLAGS = (
     "--disable-component-update",
 )
 
+ONLINE = "https://ui.perfetto.dev/"
+
 DIALOG = ".pf-modal-dialog"
 # Icons are words in a font of pictures, "arrow_drop_down" for one: no part of the text.
 DETAILS = """() => {
@@ -93,16 +95,25 @@ SELECT = """(id) => window.app.trace.selection.selectSqlEvent(
 
 @final
 class PerfettoUI:
-    """The UI with one trace in it; TraceRefused if the UI shows an error dialog instead."""
+    """The UI with one trace in it; TraceRefused if the UI shows an error dialog instead.
+
+    Instead of a trace it takes the address of a page of the UI that opens one: on this machine,
+    where only that server is reached, or at https://ui.perfetto.dev, for which the UI's files on
+    this machine stand in.
+    """
 
     def __init__(
         self,
-        trace: str | os.PathLike[str],
+        trace: str | os.PathLike[str] | None = None,
         *,
+        address: str = "",
+        server: str = "",
         size: tuple[int, int] = (1600, 900),
         time_limit: float = 120.0,
     ) -> None:
-        self.trace = Path(trace).resolve(strict=True)
+        self.trace = Path(trace).resolve(strict=True) if trace is not None else None
+        self.address = address
+        self.server = server  # of the trace, if that is not at the address of the page
         self.size = size
         self.time_limit = time_limit  # seconds for opening the trace, and for each wait after it
         self.blocked: list[str] = []  # requests to anywhere else that were not let through
@@ -216,7 +227,9 @@ class PerfettoUI:
             raise EngineUnavailable(f"playwright cannot be imported: {error}") from None
 
         find_bundle()  # an empty folder would be served too, and the page never come
-        origin = self._serve(resources)
+        served = self.address or self._serve(resources)
+        origin = "{0.scheme}://{0.netloc}".format(urlsplit(served))
+        allowed = (f"{origin}/", "blob:", "data:", *([f"{self.server}/"] if self.server else []))
         launcher = resources.enter_context(sync_playwright()).chromium
         chromium = launcher.launch(executable_path=browser, args=list(CHROMIUM_FLAGS))
         resources.callback(chromium.close)
@@ -225,21 +238,26 @@ class PerfettoUI:
         context = chromium.new_context(
             viewport={"width": width, "height": height}, service_workers="block"
         )
+        if self.server:  # what Chrome asks the person when a page fetches from their own machine
+            context.grant_permissions(["local-network-access"], origin=ONLINE)
 
         # Among what the UI asks for is a native engine on port 9001, which a developer may have.
         def gate(route: Any) -> None:
             url = route.request.url
-            if url.startswith((f"{origin}/", "blob:", "data:")):
+            if url.startswith(ONLINE):
+                route.fulfill(path=find_web_dist() / (urlsplit(url).path[1:] or "index.html"))
+            elif url.startswith(allowed):
                 route.continue_()
             else:
                 self.blocked.append(url)
                 route.abort()
 
         context.route("**/*", gate)
+        # Blocked, it gives nothing where the page expects something: so it never gets that far.
+        context.add_init_script("navigator.serviceWorker.register = () => new Promise(() => {})")
         self.page = context.new_page()
         self.page.set_default_timeout(self.time_limit * 1000)
-        trace_url = f"{origin}/trace/{quote(self.trace.name)}"
-        self.page.goto(f"{origin}/#!/?url={quote(trace_url, safe='')}&hideSidebar=true")
+        self.page.goto(served)
         self._wait_for_trace()
 
     def _wait_for_trace(self) -> None:
@@ -257,13 +275,16 @@ class PerfettoUI:
         self.wait()
 
     def _serve(self, resources: ExitStack) -> str:
-        """Serves the UI and the trace on loopback, and returns the origin of their URLs."""
+        """Serves the UI and the trace on loopback, and returns the address of the page with it."""
+        assert self.trace is not None
         handler = functools.partial(_Handler, self.trace, directory=str(find_web_dist()))
         server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
         resources.callback(server.server_close)
         threading.Thread(target=server.serve_forever, daemon=True).start()
         resources.callback(server.shutdown)
-        return f"http://127.0.0.1:{server.server_port}"
+        origin = f"http://127.0.0.1:{server.server_port}"
+        trace_url = f"{origin}/trace/{quote(self.trace.name)}"
+        return f"{origin}/#!/?url={quote(trace_url, safe='')}&hideSidebar=true"
 
 
 class _Handler(http.server.SimpleHTTPRequestHandler):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -320,6 +321,26 @@ def test_both_compiles_as_a_file_are_for_perfetto_only(
 def test_both_compiles_as_an_archive(base: str, new: str) -> None:
     assert main(["compare", base, new, "-o", "both.zip"]) == 0
     assert Path("both.zip").read_bytes().startswith(b"PK")
+
+
+def test_an_archive_with_both_is_compared_again(base: str, new: str, capsys: Capture) -> None:
+    assert main(["compare", base, new, "-o", "both.zip"]) == 0
+    capsys.readouterr()
+    assert main(["compare", "both.zip", "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["total"]["delta_ns"] == 302 * MS
+    assert main(["compare", "both.zip/new.json", "both.zip/base.json", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["total"]["delta_ns"] == -302 * MS
+    # The archive of what comes from an archive has the same traces.
+    command = ["compare", "both.zip/base.json", "both.zip/new.json", "-o", "again.zip"]
+    assert main(command) == 0
+    with zipfile.ZipFile("both.zip") as first, zipfile.ZipFile("again.zip") as again:
+        assert first.namelist() == again.namelist()
+        for name in ("base.json", "new.json"):
+            assert first.read(name) == again.read(name)
+    capsys.readouterr()
+    assert main(["compare", base]) == 2
+    assert "no archive with a trace base and a trace new" in capsys.readouterr().err
 
 
 def test_the_same_inputs_give_the_same_output(base: str, new: str, capsys: Capture) -> None:

@@ -258,7 +258,7 @@ def refused(path: Path, content: bytes | None = None) -> str:
         (b"", "empty"),
         (b" \n\t ", "empty"),
         (b"\x7fELF\x02\x01", "neither"),
-        (b"PK\x03\x04", "neither"),
+        (b"PK\x03\x04", "damaged archive"),
         (b"Traceback (most recent call last):\n", "neither"),
         (b"\xef\xbb\xbf{}", "neither"),
         ("{}".encode("utf-16"), "neither"),

@@ -165,22 +165,26 @@ class TestEnvironment:
         assert mode_of_environment() == mode
 
     @pytest.mark.parametrize("value", [None, ""])
-    def test_nothing_is_off(self, monkeypatch: pytest.MonkeyPatch, value: str | None) -> None:
+    def test_nothing_is_the_module_before_a_failed_pass(
+        self, monkeypatch: pytest.MonkeyPatch, value: str | None
+    ) -> None:
         monkeypatch.delenv(IR_VARIABLE, raising=False)
         if value is not None:
             monkeypatch.setenv(IR_VARIABLE, value)
-        assert mode_of_environment() == "off"
+        assert mode_of_environment() == "failed"
 
     def test_what_is_no_mode_is_told(
         self, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
     ) -> None:
         monkeypatch.setenv(IR_VARIABLE, "hashes")
-        assert mode_of_environment() == "off"
+        assert mode_of_environment() == "failed"
         said = capfd.readouterr().err
         assert said.count("\n") == 1
-        assert "TILELANG_TRACE_IR=hashes is none of off, size, hash, text" in said
+        assert "TILELANG_TRACE_IR=hashes is none of off, failed, size, hash, text, disk" in said
 
 
 def test_a_recording_asked_for_what_is_no_mode_says_so(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="ir: 'hashes' is none of off, size, hash, text"):
+    with pytest.raises(
+        UserError, match="ir: 'hashes' is none of off, failed, size, hash, text, disk"
+    ):
         Recording(tmp_path, "hashes")

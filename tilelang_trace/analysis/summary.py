@@ -144,6 +144,18 @@ def summarize(trace: Trace, *, slowest: int = 10, slowest_by: RunOrder = "self")
     )
 
 
+def slowest_row(trace: Trace) -> tuple[int, int] | None:
+    """The row of the pass (of any slice, if there is no pass) with the most self time, and that."""
+    measured, _ = _measured(trace.kinds(), on_threads(trace))
+    rows = np.flatnonzero(measured)
+    if not len(rows):
+        return None
+    above, duration = nearest_above(trace.slices.parent, measured), trace.slices.duration
+    self_ns = (duration - time_below(above, duration, measured))[rows]
+    slowest = int(np.argmax(self_ns))
+    return int(rows[slowest]), int(self_ns[slowest])
+
+
 def on_threads(trace: Trace) -> Mask:
     """Which slices are on the lanes of threads."""
     lanes = np.array([lane.thread is not None for lane in trace.lanes], np.bool_)

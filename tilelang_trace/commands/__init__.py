@@ -24,10 +24,15 @@ if TYPE_CHECKING:
 COMMANDS = {
     "run": "Run a Python script, unchanged, and write the trace of every TVM pass in it.",
     "snapshot": "Say where a compile that still runs is now, and write what it has done so far.",
+    "open": "Show traces in the Perfetto UI: the failed pass, or the slowest, selected and in "
+    "view.",
     "report": "Show where the time of a compile went, and what failed.",
     "compare": "Compare two compiles, or two sets of repeated ones: what changed, pass by pass.",
     "convert": "Convert a trace to another format: .pftrace, .json or .events.jsonl, each also "
-    "with .gz.",
+    "with .gz; or draw it: .svg, .png.",
+    "bundle": "Pack a trace for a bug report: redacted, with the issue's text, a picture and a "
+    "reproducer.",
+    "reproduce": "Run the pass that failed once more, on the module that the trace kept of it.",
 }
 """What each command does, in the order of `--help`."""
 

@@ -34,6 +34,14 @@ def count(text: str) -> int:
     return int(text)
 
 
+def port_number(text: str) -> int:
+    """A TCP port."""
+    number = count(text)
+    if not 0 < number < 1 << 16:
+        raise argparse.ArgumentTypeError(f"{text} is no port: 1 to 65535")
+    return number
+
+
 def times(text: str) -> int:
     """How often to do something, at least once."""
     number = count(text)

@@ -24,6 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the command."""
     parser.usage = (
         "%(prog)s BASE NEW [OPTION ...]\n"
+        "       %(prog)s BOTH.zip [OPTION ...]\n"
         "       %(prog)s --base A1 [A2 ...] --new B1 [B2 ...] [OPTION ...]"
     )
     parser.epilog = (
@@ -82,8 +83,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-o",
         "--output",
         metavar="OUT",
-        help="write both compiles and the difference as one timeline: .pftrace or .json; .zip: the "
-        "two traces as they are, for Perfetto v58 or later",
+        help="write both compiles and the difference as one timeline: .pftrace or .json, or as a "
+        "picture: .svg, .png; .zip: the two traces as they are, for Perfetto v58 or later",
     )
     parser.add_argument(
         "--align",
@@ -151,4 +152,11 @@ def _sides(options: argparse.Namespace) -> tuple[list[str], list[str]]:
         return options.base, options.new
     if len(given) == 2 and not options.base and not options.new:
         return [given[0]], [given[1]]
-    raise UserError("compare: name BASE and NEW, or --base A1 A2 ... and --new B1 B2 ...")
+    if len(given) == 1 and not options.base and not options.new:
+        from tilelang_trace.formats.archives import together
+
+        base, new = together.sides_in(given[0])
+        return [base], [new]
+    raise UserError(
+        "compare: name BASE and NEW, --base A1 A2 ... and --new B1 B2 ..., or an archive with both"
+    )

@@ -46,8 +46,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--ir",
         choices=IR,
-        help="record facts of the IR around each pass: size of the program in lines, its hash, or "
-        "the text of what changed (default: off)",
+        help="what to keep of the IR: the module before a pass that failed (the default); also "
+        "facts around each pass: size of the program in lines, its hash, or the text of what "
+        "changed; disk writes the module to the disk before each pass, for crashes; off: nothing",
     )
     parser.add_argument(
         "--deterministic",

@@ -4,7 +4,6 @@ whole or not at all.
 
 from __future__ import annotations
 
-import gzip
 import os
 import threading
 import time
@@ -17,6 +16,7 @@ from typing import cast
 
 from tilelang_trace import long_work
 from tilelang_trace.errors import UserError
+from tilelang_trace.formats.archives.members import is_archive, members, uncompressed
 from tilelang_trace.formats.wire import top_level_fields
 from tilelang_trace.trace.build import TraceBuilder
 from tilelang_trace.trace.model import Trace
@@ -45,11 +45,14 @@ class Format:
 
     name: str
     ending: str
-    reader: str
+    reader: str | None
+    """None for a picture: it shows a Trace, and keeps none of its data."""
     writer: str
 
     def read(self, data: bytes) -> TraceBuilder:
         """A builder with what the bytes say. Raises UserError."""
+        if self.reader is None:
+            raise UserError("a picture, which has no data of a trace: name the trace it shows")
         read = cast(Callable[[bytes], TraceBuilder], import_module(self.reader).read)
         return read(data)
 
@@ -66,6 +69,9 @@ PFTRACE = Format(
     "Perfetto protobuf", ".pftrace", f"{_HERE}.pftrace_reader", f"{_HERE}.pftrace_writer"
 )
 FORMATS = (LOG, JSON, PFTRACE)
+SVG = Format("picture", ".svg", None, f"{_HERE}.picture.svg")
+PNG = Format("picture", ".png", None, f"{_HERE}.picture.png")
+PICTURES = (SVG, PNG)
 
 
 def format_for(path: str | os.PathLike[str]) -> tuple[Format, bool]:
@@ -77,10 +83,29 @@ def format_for(path: str | os.PathLike[str]) -> tuple[Format, bool]:
     for known in FORMATS:
         if plain.endswith(known.ending):
             return known, plain != name
+    for known in PICTURES:
+        if name.endswith(known.ending):
+            return known, False
     endings = ", ".join(known.ending for known in FORMATS)
+    pictures = " or ".join(known.ending for known in PICTURES)
     raise UserError(
-        f"{os.fspath(path)}: no format has this ending; use {endings}, each with or without .gz"
+        f"{os.fspath(path)}: no format has this ending; use {endings}, each with or without .gz, "
+        f"or {pictures} for a picture"
     )
+
+
+def check_keeps_data(path: str | os.PathLike[str]) -> None:
+    """Raises UserError unless a file of this name holds all that a recording has seen."""
+    known, _ = format_for(path)
+    if known.reader is None:
+        from shlex import quote
+
+        name = os.fspath(path)
+        trace = name[: -len(known.ending)] + PFTRACE.ending
+        raise UserError(
+            f"{name}: a picture keeps no data: record {trace}, then "
+            f"tilelang-trace convert {quote(trace)} -o {quote(name)}"
+        )
 
 
 def read(path: str | os.PathLike[str]) -> Trace:
@@ -98,23 +123,74 @@ def read(path: str | os.PathLike[str]) -> Trace:
 
 
 def content(path: str | os.PathLike[str]) -> bytes:
-    """The bytes of a file, unpacked if it is compressed. Raises UserError."""
+    """The bytes of the trace in a file, unpacked if it is compressed.
+
+    Of an archive they are those of the one trace in it; `both.zip/base.pftrace` names one of
+    several. Raises UserError.
+    """
     long_work.stage(f"opening {Path(path).name}")
     try:
-        return _decompressed(Path(path).read_bytes())
+        file, wanted = _file_and_member(Path(path))
+        data = uncompressed(file.read_bytes())
+        if is_archive(data):
+            return _the_one(os.fspath(file), _traces_in(data), wanted)
+        if wanted:
+            raise UserError(f"{file} is no archive and no folder")
+        return data
     except OSError as error:
         raise UserError(f"{os.fspath(path)}: can't be read: {error.strerror}") from None
     except UserError as error:
         raise UserError(f"{os.fspath(path)}: {error}") from None
 
 
-def _decompressed(data: bytes) -> bytes:
-    if not data.startswith(b"\x1f\x8b"):
-        return data
+def is_file(path: str | os.PathLike[str]) -> bool:
+    """Whether `content` has a file to look into there."""
+    return _file_and_member(Path(path))[0].is_file()
+
+
+def _file_and_member(path: Path) -> tuple[Path, str]:
+    """The file that a path names, and what is named in it if that is an archive."""
+    for folder in path.parents:
+        if folder.is_file():
+            return folder, path.relative_to(folder).as_posix()
+    return path, ""
+
+
+def names_in(path: str | os.PathLike[str]) -> list[str]:
+    """The names of the traces in an archive; of what is none, an empty list. Raises UserError."""
     try:
-        return gzip.decompress(data)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise UserError(f"damaged gzip data: {error}") from None
+        data = uncompressed(Path(path).read_bytes())
+        return list(_traces_in(data)) if is_archive(data) else []
+    except OSError as error:
+        raise UserError(f"{os.fspath(path)}: can't be read: {error.strerror}") from None
+    except UserError as error:
+        raise UserError(f"{os.fspath(path)}: {error}") from None
+
+
+def _traces_in(data: bytes) -> dict[str, bytes]:
+    return {member.name: member.data for member in members(data) if _is_trace(member.data)}
+
+
+def _is_trace(data: bytes) -> bool:
+    """Whether something in an archive is a trace, and not a report on one or a manifest."""
+    try:
+        known = sniff(data)
+    except UserError:
+        return False
+    if known is JSON:
+        return b'"traceEvents"' in data or data.lstrip()[:1] == b"["
+    return known.reader is not None
+
+
+def _the_one(archive: str, traces: dict[str, bytes], wanted: str) -> bytes:
+    if not traces:
+        raise UserError("no trace in this archive")
+    if not wanted and len(traces) > 1:
+        named = " or ".join(f"{archive}/{name}" for name in list(traces)[:2])
+        raise UserError(f"{len(traces)} traces in this archive: name one, as {named}")
+    if wanted and wanted not in traces:
+        raise UserError(f"no such trace in this archive; there is {', '.join(list(traces)[:5])}")
+    return traces[wanted or next(iter(traces))]
 
 
 def sniff(data: bytes) -> Format:
@@ -129,6 +205,10 @@ def sniff(data: bytes) -> Format:
     if start.startswith(b"{"):
         line = data.lstrip(b" \t\r\n").partition(b"\n")[0]
         return LOG if b'"pass_events"' in line and b'"traceEvents"' not in line else JSON
+    if data.startswith(b"\x89PNG"):
+        return PNG
+    if start.startswith((b"<?xml", b"<svg")):
+        return SVG
     shown = data[:16].decode("ascii", "backslashreplace")
     raise UserError(
         "neither a Perfetto trace, Chrome JSON nor a pass-event log: "
@@ -152,10 +232,15 @@ def write(trace: Trace, path: str | os.PathLike[str]) -> None:
 
     The same Trace gives the same bytes.
     """
+    write_whole(path, pieces(trace, path))
+
+
+def pieces(trace: Trace, path: str | os.PathLike[str]) -> Iterator[bytes]:
+    """The bytes of a file of this name. Raises UserError."""
     known, compressed = format_for(path)
     long_work.stage(f"writing {Path(path).name}", len(trace.slices), long_work.SLICES)
-    pieces = known.write(trace)
-    write_whole(path, _compressed(pieces) if compressed else pieces)
+    found = known.write(trace)
+    return _compressed(found) if compressed else found
 
 
 def _compressed(pieces: Iterable[bytes]) -> Iterator[bytes]:

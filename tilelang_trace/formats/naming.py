@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tilelang_trace.errors import UserError
-from tilelang_trace.formats.files import format_for
+from tilelang_trace.formats.files import check_keeps_data, format_for
 
 KERNEL = "{kernel}"
 NO_KERNEL = "no-kernel"
@@ -42,6 +42,7 @@ def check_pattern(pattern: str | os.PathLike[str], known: Sequence[str]) -> None
 def at_start(output: str | os.PathLike[str], script: str) -> Path:
     """The output of a recording that starts now. Raises UserError."""
     check_pattern(output, FIELDS)
+    check_keeps_data(output)
     return filled(output, {"script": script, "time": time.strftime("%Y%m%d-%H%M%S")})
 
 

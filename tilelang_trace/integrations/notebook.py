@@ -12,9 +12,8 @@ from typing import Any
 from urllib.parse import quote
 
 from tilelang_trace.errors import UserError
+from tilelang_trace.recording.launch.outcome import how_to_see
 from tilelang_trace.recording.record import record
-
-_HOW = "drag it into https://ui.perfetto.dev"
 
 
 def load_ipython_extension(shell: Any) -> None:
@@ -35,6 +34,7 @@ def load_ipython_extension(shell: Any) -> None:
             raise usage_error(f"%%tilelang_trace takes one file name, not {len(words)}")
         try:
             recording = record(words[0])
+            recording.is_told = True  # by the link below
         except UserError as error:
             raise usage_error(str(error)) from None
         # Outside of what is recorded: what is wrong in the cell's text is no failure of a compile.
@@ -70,11 +70,12 @@ class _Link:
         self._path = path
 
     def __repr__(self) -> str:
-        return f"tilelang-trace: wrote {self._path}; to see it, {_HOW}"
+        return f"tilelang-trace: wrote {self._path}; {how_to_see(self._path)}"
 
     def _repr_html_(self) -> str:
         path = os.path.relpath(self._path)
         return (
-            f'<a href="{quote(path)}" download>{html.escape(path)}</a>: to see it, drag it into '
-            '<a href="https://ui.perfetto.dev" target="_blank">ui.perfetto.dev</a>'
+            f'<a href="{quote(path)}" download>{html.escape(path)}</a>: to see it: '
+            f"<code>tilelang-trace open {html.escape(shlex.quote(path))}</code> (or drag it into "
+            '<a href="https://ui.perfetto.dev" target="_blank">ui.perfetto.dev</a>)'
         )

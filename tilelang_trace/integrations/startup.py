@@ -77,7 +77,7 @@ def _join_tree() -> None:
     from tilelang_trace.recording.say import say
 
     try:
-        files.format_for(tree.output)
+        files.check_keeps_data(tree.output)
         folder = JournalFolder(Path(tree.output), tree)
     except UserError as error:
         say(f"nothing is recorded: {environment.OUTPUT}: {error}")

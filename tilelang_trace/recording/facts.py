@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from tilelang_trace.secret_values import masked
 from tilelang_trace.trace.json_values import Json
 
 
@@ -61,7 +62,7 @@ def metadata(tool_version: str) -> dict[str, Json]:
     return {
         "tool": f"tilelang-trace {tool_version}",
         "process_name": process_name(),
-        "command": list(sys.orig_argv),
+        "command": masked(sys.orig_argv),
         "working_directory": _working_directory(),
         "start": clocks(),
         "versions": versions(),

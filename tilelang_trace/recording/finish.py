@@ -15,8 +15,11 @@ from tilelang_trace.formats import files, naming
 from tilelang_trace.formats.pftrace_reader import read_events
 from tilelang_trace.recording import facts, folder, journal
 from tilelang_trace.recording.death.process_end import ProcessEnd
+from tilelang_trace.recording.disk_sink import MODULE_FILE
+from tilelang_trace.recording.failed_pass import FAILED_PASS
 from tilelang_trace.recording.folder import JournalFolder
 from tilelang_trace.recording.ir_facts import COST, IrCost
+from tilelang_trace.recording.kept import Kept
 from tilelang_trace.recording.options import Keep
 from tilelang_trace.recording.say import say
 from tilelang_trace.recording.settle import settle
@@ -171,7 +174,7 @@ def read_journals(journals: Path, end: ProcessEnd | None = None) -> Trace:
     builder = TraceBuilder()
     metadata: dict[str, Json] = {}
     reasons: list[str] = []
-    cost = IrCost()
+    cost, kept = IrCost(), Kept()
     ending = end.metadata() if end is not None else {}
     main = end.pid if end is not None else None
     for path in folder.journals_in(journals):
@@ -190,6 +193,9 @@ def read_journals(journals: Path, end: ProcessEnd | None = None) -> Trace:
         )
         for row in reading.arguments.rows_with(COST):
             cost.take(reading.arguments[row])
+        for name in (FAILED_PASS, MODULE_FILE):
+            for row in reading.arguments.rows_with(name):
+                kept.take(reading.arguments[row], path)
         reading.arguments.add_to(builder.arguments)
         reasons += settled.reasons
         if pid == main:
@@ -206,7 +212,10 @@ def read_journals(journals: Path, end: ProcessEnd | None = None) -> Trace:
     recording = {"complete": not reasons, "reason": "; ".join(dict.fromkeys(reasons))}
     if "recording" in metadata:  # the facts about the IR that were asked for
         recording |= {**metadata["recording"], **cost.metadata()}
+    elif cost.ns:
+        recording |= cost.metadata()
     metadata["recording"] = recording
+    metadata |= kept.metadata()
     builder.metadata = metadata
     return with_phases(_kernels_on_contexts(builder.build()))
 

@@ -72,7 +72,7 @@ class TraceInstrument(TvmPassInstrument):
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        files.format_for(path)
+        files.check_keeps_data(path)
         self.path = Path(path)
         """Where the trace is written; beside it, if another recording is there."""
         self._context_class = loaded_tvm().ir.transform.PassContext

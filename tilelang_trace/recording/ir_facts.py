@@ -15,13 +15,14 @@ from time import monotonic_ns
 from typing import Any, Protocol
 
 from tilelang_trace.errors import UserError
-from tilelang_trace.recording.options import IR_VARIABLE
-from tilelang_trace.recording.say import say
+from tilelang_trace.recording.options import DEFAULT_IR, IR_VARIABLE
+from tilelang_trace.recording.say import reason, say
 from tilelang_trace.trace.arguments import ERROR_STATUSES, IR_TEXT_LIMIT, OPEN
 from tilelang_trace.trace.json_values import Json, storable
 from tilelang_trace.trace.long_text import cut
 
 OFF = "off"
+DISK = "disk"
 
 COST = "ir_cost"
 """Name of an argument that passes have in a journal only: what looking at their modules took (ns)
@@ -100,11 +101,13 @@ class Text(Size):
 
 MODES: dict[str, Callable[[], View] | None] = {
     OFF: None,
+    "failed": None,
     "size": Size,
     "hash": Hash,
     "text": Text,
+    DISK: None,
 }
-"""What can be asked for, by name."""
+"""What can be asked for, by name: all but `off` keep the module before a pass that failed."""
 
 
 def check_mode(mode: str) -> None:
@@ -114,12 +117,14 @@ def check_mode(mode: str) -> None:
 
 
 def mode_of_environment() -> str:
-    """What the environment asks for; nothing, and a word on stderr, if it can't be understood."""
-    mode = os.environ.get(IR_VARIABLE) or OFF
+    """What the environment asks for; the default, and a word on stderr, if it can't be
+    understood.
+    """
+    mode = os.environ.get(IR_VARIABLE) or DEFAULT_IR
     if mode not in MODES:
         known = ", ".join(MODES)
         say(f"{IR_VARIABLE}={mode} is none of {known}: no facts about the IR are recorded")
-        return OFF
+        return DEFAULT_IR
     return mode
 
 
@@ -167,15 +172,15 @@ class IrWatch:
         begun = monotonic_ns()
         last, self._last = self._last, None
         try:
-            contents = _contents(mod)
-            if last is not None and _same(last[0], contents):
+            made_of = contents(mod)
+            if last is not None and same(last[0], made_of):
                 seen = last[1].seen
             else:
                 seen = self._view.look(mod)
         except Exception as error:
-            return Look(None, _reason(error), monotonic_ns() - begun)
+            return Look(None, reason(error), monotonic_ns() - begun)
         look = Look(seen, "", monotonic_ns() - begun)
-        self._last = contents, look
+        self._last = made_of, look
         return look
 
 
@@ -231,7 +236,7 @@ def _structural_hash() -> Callable[..., int]:
     return function
 
 
-def _contents(mod: Any) -> tuple[Any, ...]:
+def contents(mod: Any) -> tuple[Any, ...]:
     """What a module is made of. The module itself would not do to tell whether it is the same: its
     functions can be replaced in place, and passes do. These are copied when they are changed, as
     long as somebody holds them, as we do.
@@ -239,17 +244,9 @@ def _contents(mod: Any) -> tuple[Any, ...]:
     return mod.functions, mod.attrs, mod.global_infos
 
 
-def _same(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
+def same(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
+    """Whether two modules are made of the same objects."""
     return all(
         a is b or (a is not None and b is not None and bool(a.same_as(b)))
         for a, b in zip(one, other)
     )
-
-
-def _reason(error: Exception) -> str:
-    try:
-        text = str(error).strip()
-    except Exception:  # somebody's __str__ raises
-        text = ""
-    first = text.partition("\n")[0][:200]
-    return str(storable(f"{type(error).__name__}: {first}" if first else type(error).__name__))

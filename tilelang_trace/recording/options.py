@@ -10,8 +10,10 @@ from tilelang_trace.analysis.selection.selection import Selection
 IR_VARIABLE = "TILELANG_TRACE_IR"
 """Environment variable that tells the recording processes which facts of the IR to take."""
 
-Ir: TypeAlias = Literal["off", "size", "hash", "text"]
+Ir: TypeAlias = Literal["off", "failed", "size", "hash", "text", "disk"]
 IR: tuple[Ir, ...] = get_args(Ir)
+DEFAULT_IR: Ir = "failed"
+"""The module before a pass that fails, and nothing else: it costs nothing until then."""
 
 
 @dataclass(frozen=True)

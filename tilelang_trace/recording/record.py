@@ -16,7 +16,7 @@ from tilelang_trace.recording import environment
 from tilelang_trace.recording.finish import write_or_say
 from tilelang_trace.recording.folder import JournalFolder
 from tilelang_trace.recording.hooks import tvm as hooks
-from tilelang_trace.recording.options import IR, Ir, Keep
+from tilelang_trace.recording.options import DEFAULT_IR, IR, Ir, Keep
 from tilelang_trace.recording.recorder import Recording
 from tilelang_trace.recording.say import say
 
@@ -40,8 +40,9 @@ class record:  # noqa: N801 - used like a function: `with record(...):`
     passes that are shorter, `split="kernel"` writes a file for each kernel, and
     `keep_on_failure=True` writes only if a pass failed or the block raises. The name may have
     `{script}`, `{pid}`, `{time}` and `{kernel}`, which asks for a file for each kernel too. `ir`
-    records facts of the IR around each pass: `size` of the program in lines, its `hash`, or the
-    whole `text`.
+    says what is kept of the IR: by default the module before a pass that `failed`; also facts
+    around each pass, the `size` of the program in lines, its `hash`, or the whole `text`; `disk`
+    writes it to the disk before each pass, for crashes; `off` keeps nothing.
 
     Raises UserError when no format has the name's ending, or an option makes no sense. What goes
     wrong later is said on stderr and does not reach the block: it is somebody's compile.
@@ -55,7 +56,7 @@ class record:  # noqa: N801 - used like a function: `with record(...):`
         min_ms: float = 0.0,
         keep_on_failure: bool = False,
         split: Split | None = None,
-        ir: Ir = "off",
+        ir: Ir = DEFAULT_IR,
     ) -> None:
         # In an interpreter that another program embeds there may be no arguments.
         script = Path(next(iter(getattr(sys, "argv", ())), "")).stem
@@ -65,6 +66,8 @@ class record:  # noqa: N801 - used like a function: `with record(...):`
         """
         self.paths: tuple[Path, ...] = ()
         """The files that were written, once the block ended."""
+        self.is_told = False
+        """Whether somebody else says how to look at them."""
         split = "kernel" if naming.has_kernel(path) else split
         self._keep = Keep(selection(only, min_ms, split), keep_on_failure)
         if ir not in IR:
@@ -104,3 +107,29 @@ class record:  # noqa: N801 - used like a function: `with record(...):`
         done = write_or_say(self._journals, keep=self._keep, raised=error is not None)
         if done is not None:
             self.paths = tuple(file.path for file in done.files)
+            if self.paths and not self.is_told:
+                _tell(self.paths[0])
+
+
+_has_told = False
+"""Once a process is enough: who records in a loop knows by then."""
+
+
+def _tell(path: Path) -> None:
+    """Say how to look at a file, if a person sits there; scripts, tests and CI stay quiet."""
+    global _has_told
+    if _has_told or not _is_at_terminal():
+        return
+    _has_told = True
+    from tilelang_trace.recording.launch.outcome import how_to_see
+
+    say(f"wrote {path}; {how_to_see(path)}")
+
+
+def _is_at_terminal() -> bool:
+    if os.environ.get("CI"):
+        return False
+    try:
+        return sys.stderr is not None and sys.stderr.isatty()
+    except (AttributeError, ValueError):  # somebody's own stream, or a closed one
+        return False

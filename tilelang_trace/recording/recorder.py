@@ -22,9 +22,12 @@ from tilelang_trace.formats.packets import (
 )
 from tilelang_trace.recording import facts, folder
 from tilelang_trace.recording.death import crash_stack
-from tilelang_trace.recording.ir_facts import MODES, OFF, IrWatch, check_mode
+from tilelang_trace.recording.disk_sink import DiskSink
+from tilelang_trace.recording.failed_pass import FailedPasses
+from tilelang_trace.recording.ir_facts import DISK, MODES, OFF, IrWatch, check_mode
 from tilelang_trace.recording.ir_sink import IrSink, LinesCounter
 from tilelang_trace.recording.journal import Journal
+from tilelang_trace.recording.options import DEFAULT_IR
 from tilelang_trace.recording.say import say
 from tilelang_trace.recording.signals import comes_from_a_signal
 from tilelang_trace.recording.sink import OpenSlice, ThreadSink
@@ -62,12 +65,14 @@ class Recording:
     stops.
     """
 
-    def __init__(self, journals: Path, ir: str = OFF) -> None:
+    def __init__(self, journals: Path, ir: str = DEFAULT_IR) -> None:
         self._journals = journals
         check_mode(ir)
         self._view = MODES[ir]
+        self._on_disk = ir == DISK
+        self._failed_passes = FailedPasses() if ir != OFF else None
         self._metadata = facts.metadata(__version__)
-        if self._view is not None:
+        if self._view is not None or self._on_disk:
             self._metadata["recording"] = {"ir": ir}
         self._journal: Journal | None = None
         self._threads = _Threads()
@@ -274,7 +279,10 @@ class Recording:
                 self._pid,
                 self._contexts.__next__,
                 phase_label,
+                self._failed_passes,
             )
+            if self._on_disk:
+                return DiskSink(*arguments)
             if self._view is None:
                 return ThreadSink(*arguments)
             number = next(self._numbers) + 2
@@ -322,6 +330,7 @@ class Call:
     ) -> None:
         self._recording = recording
         self._sink = sink
+        self._called = called
         context = sink.context
         if context is sink.default and not sink.default_known:
             context.watched = not is_reporting()
@@ -341,9 +350,9 @@ class Call:
         try:
             if self._recording.is_current(self._sink):
                 try:
-                    self._sink.unwind(self._mark, error)
+                    self._sink.unwind(self._mark, error, self._called)
                 except KeyboardInterrupt:  # it struck in between: what is left to end, ends now
-                    self._sink.unwind(self._mark, error)
+                    self._sink.unwind(self._mark, error, self._called)
                     raise
         except Exception as ours:
             self._recording.trouble(ours)

@@ -23,6 +23,7 @@ from tilelang_trace.formats.packets import (
 )
 from tilelang_trace.kernel_label import kernel_label
 from tilelang_trace.recording.errors.description import INSTRUMENT, describe
+from tilelang_trace.recording.failed_pass import FailedPasses
 from tilelang_trace.recording.journal import Journal
 from tilelang_trace.trace.arguments import CONTEXT, CONTEXT_NAME, FAILED, INCOMPLETE, PASS
 from tilelang_trace.trace.error_argument import enclosing, error_argument
@@ -33,6 +34,9 @@ _NOTHING: Mapping[str, Json] = {}
 _SWALLOWED = error_argument("", "unknown", "failed; its exception was caught inside the compile")
 """The `error` of a pass whose exception nobody outside the compile could see."""
 
+
+_REPRODUCIBLE = ("exception", "unknown")
+"""Causes of failures of the pass itself, and not of an instrument or by Ctrl-C."""
 
 _DETACHED = error_argument(
     "", "detached", "the instrument was taken out of the PassContext while this ran"
@@ -55,12 +59,14 @@ the thread, by which faulthandler names it.
 class OpenPass:
     """A pass that runs."""
 
-    __slots__ = ("info", "late", "sequence")
+    __slots__ = ("info", "late", "mod", "sequence")
 
-    def __init__(self, info: Any, sequence: int) -> None:
+    def __init__(self, info: Any, sequence: int, mod: Any) -> None:
         self.info = info
         """TVM's PassInfo: the same object in the before- and the after-callback."""
         self.sequence = sequence
+        self.mod = mod
+        """The module before it, or None: held, so that it is there if the pass fails."""
         self.late: Mapping[str, Json] = _NOTHING
         """Arguments that are known only when it ends."""
 
@@ -118,6 +124,7 @@ class ThreadSink:
         pid: int,
         next_context: Callable[[], int],
         phase: Callable[[], str | None],
+        failed_passes: FailedPasses | None = None,
     ) -> None:
         self._journal = journal
         self._append = journal.append
@@ -127,6 +134,8 @@ class ThreadSink:
         """The process that it writes for: after a fork, the child has sinks of its own."""
         self._next_context = next_context
         self._phase = phase
+        self._failed_passes = failed_passes
+        """What keeps the module before a pass that failed, if that is wanted."""
         self.stack: list[Entry] = []
         """What is open, outermost first."""
         self.default = self.context = OpenContext(None, None, watched=False)
@@ -178,7 +187,7 @@ class ThreadSink:
                 if label:
                     # Moved to the context's slice when the journal is read: that one has begun.
                     event += packets.argument("kernel", label)
-            entry = OpenPass(info, sequence)
+            entry = OpenPass(info, sequence, mod if self._failed_passes else None)
             passes.append(entry)
             self.stack.append(entry)
             self._propagating = False
@@ -246,12 +255,13 @@ class ThreadSink:
         """Where the stack stands, to come back to if an exception passes by."""
         return len(self.stack)
 
-    def unwind(self, mark: int, error: BaseException) -> None:
-        """An exception came out of a pass that was called at `mark`: what was opened since has
-        ended.
+    def unwind(self, mark: int, error: BaseException, called: Any = None) -> None:
+        """An exception came out of a pass that was called at `mark`, the pass object `called`: what
+        was opened since has ended.
         """
         if len(self.stack) > mark:
-            self._give_up(mark, monotonic_ns(), describe(error, self._handled))
+            now = monotonic_ns()
+            self._give_up(mark, now, describe(error, self._handled), called=called)
 
     # ------------------------------------------------------------------------------- the stack
 
@@ -292,18 +302,35 @@ class ThreadSink:
         return True
 
     def _give_up(
-        self, depth: int, now: int, failure: dict[str, Json], *, leaks: bool = True
+        self,
+        depth: int,
+        now: int,
+        failure: dict[str, Json],
+        *,
+        leaks: bool = True,
+        called: Any = None,
     ) -> None:
         """End all entries from this depth on, none of which ended well. A PassContext among them is
-        one that nobody has left, unless told otherwise.
+        one that nobody has left, unless told otherwise. `called` is the pass object that Python
+        called and that it all came out of.
         """
         while len(self.stack) > depth:
             entry = self.stack[-1]
             status, error = self._blame(entry, failure, leaks)
             arguments = {"status": status, "error": error, **entry.late}
+            if status == FAILED and type(entry) is OpenPass:
+                arguments |= self._kept_of(entry, error, called)
             self._close(entry, now, arguments, colour=COLOURS[status])
             if status == FAILED:
                 self._propagating = True
+
+    def _kept_of(self, entry: OpenPass, error: dict[str, Json], called: Any) -> dict[str, Json]:
+        """What is kept of a pass that failed, as arguments of its end in the journal. Its time is
+        over: this takes none of it, nor of what ends with it.
+        """
+        if self._failed_passes is None or error["cause"] not in _REPRODUCIBLE:
+            return {}
+        return self._failed_passes.arguments(entry.mod, entry.info, called)
 
     def _blame(
         self, entry: Entry, failure: dict[str, Json], leaks: bool

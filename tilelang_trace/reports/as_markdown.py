@@ -13,6 +13,11 @@ from tilelang_trace.reports import wording
 from tilelang_trace.reports.report import Report
 from tilelang_trace.reports.text import ms, visible
 
+_REFERENCES = re.compile(
+    r"[@#$]|://|www\.|\bGH-(?=\d)|:(?=[\w+-]+:)|\b[0-9a-f]{7,40}\b", re.IGNORECASE
+)
+"""What makes a mention, a reference, mathematics, a link, an emoji or a commit of a text."""
+
 
 def render(report: Report) -> str:
     """The report in GitHub's Markdown."""
@@ -90,8 +95,8 @@ def _tree(report: Report) -> Iterator[str]:
 def escape(text: str) -> str:
     """A text that stands in a line as it is, whatever Markdown would read into it."""
     escaped = re.sub(r"([\\`*_{}\[\]<>|~&!])", r"\\\1", visible(text))
-    # GitHub looks for mentions and issues after it has taken the backslashes away.
-    return re.sub("[@#]", r"<code>\g<0></code>", escaped)
+    # GitHub looks for these after it has taken the backslashes away.
+    return _REFERENCES.sub(r"<code>\g<0></code>", escaped)
 
 
 def code(text: str) -> str:
@@ -110,6 +115,12 @@ def fenced(lines: list[str], language: str = "text") -> list[str]:
     """Lines as a block of code that none of them can end."""
     ticks = "`" * max(3, max(map(_longest_ticks, lines), default=0) + 1)
     return [f"{ticks}{language}", *lines, ticks]
+
+
+def folded(summary: str, lines: list[str]) -> list[str]:
+    """Lines of Markdown that show on a click on the summary, which must be plain."""
+    # Between HTML and Markdown there must be a blank line.
+    return ["<details>", f"<summary>{summary}</summary>", "", *lines, "", "</details>"]
 
 
 def _longest_ticks(text: str) -> int:

@@ -88,7 +88,7 @@ def short_names(names: Iterable[str], width: int) -> dict[str, str]:
     differ, and those that still do get a number.
     """
     full = {name: visible(name) for name in sorted(set(names))}
-    shown = {name: _middle_cut(text, width) for name, text in full.items()}
+    shown = {name: middle_cut(text, width) for name, text in full.items()}
     for alike in _groups(shown):
         start = _first_difference([full[name] for name in alike])
         for name in alike:
@@ -118,7 +118,8 @@ def _groups(shown: dict[str, str]) -> list[list[str]]:
     return [names for names in groups.values() if len(names) > 1]
 
 
-def _middle_cut(text: str, width: int) -> str:
+def middle_cut(text: str, width: int) -> str:
+    """The text, without its middle if it is longer than that."""
     if len(text) <= width:
         return text
     head = width // 2
@@ -130,6 +131,6 @@ def _around(text: str, start: int, width: int) -> str:
     head = width // 3
     window = width - head - 2
     if len(text) <= width or start < head:
-        return _middle_cut(text, width)
+        return middle_cut(text, width)
     rest = text[start : start + window]
     return text[:head] + ELLIPSIS + rest + (ELLIPSIS if start + window < len(text) else "")

@@ -167,7 +167,8 @@ CONTRACT: tuple[Argument, ...] = (
         "object",
         (PASS,),
         1,
-        "`changed`, `hash`, `size_before`, `size_after` (lines), `before`, `after` (text)",
+        "`changed`, `hash`, `size_before`, `size_after` (lines), `before`, `after` (text); `kept`: "
+        "number of the failed pass in the metadata's `failed_passes`",
     ),
     Argument("hidden", "object", KINDS, 1, "passes that were left out of it: `count`, `ns`"),
     Argument(

@@ -23,12 +23,12 @@ def error_argument(
     names that one too, the detail has them all.
     """
     texts = [_readable(text)]
-    message = _first_line(texts[0])
+    message = first_line(texts[0])
     for its_type, its_text in came_from:
         texts.append(f"caused by {its_type}: {_readable(its_text).lstrip()}")
     if came_from:
         first = _short(
-            f"first cause: {_first_line(texts[-1]).removeprefix('caused by ')}", MESSAGE_LIMIT // 2
+            f"first cause: {first_line(texts[-1]).removeprefix('caused by ')}", MESSAGE_LIMIT // 2
         )
         own = _short(message, MESSAGE_LIMIT - len(first) - len(" ()"))
         message = f"{own} ({first})" if own else first
@@ -46,7 +46,8 @@ def _readable(text: str) -> str:
     return plain
 
 
-def _first_line(text: str) -> str:
+def first_line(text: str) -> str:
+    """The first line that says something, as `error.message` has it, at any length."""
     return next((line.strip() for line in text.splitlines() if line.strip()), "")
 
 

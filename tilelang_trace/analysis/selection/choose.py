@@ -10,6 +10,7 @@ from tilelang_trace.analysis.selection.kernels import matching, only_kernels
 from tilelang_trace.analysis.selection.leave_out import without_short
 from tilelang_trace.analysis.selection.selection import Selection
 from tilelang_trace.analysis.selection.split import outside_kernels, split_kernels
+from tilelang_trace.trace.failed_passes import only_those_that_failed_in
 from tilelang_trace.trace.model import Trace
 
 OUTSIDE = "no-kernel"
@@ -53,7 +54,8 @@ def select(trace: Trace, selection: Selection) -> Selected:
     if rest is not None:
         pieces.append(Part(rest, OUTSIDE if pieces else None))
     # Short passes go last: what was left out at the top of the Trace is told in the right part.
-    parts = (Part(without_short(p.trace, selection.min_ns), p.kernel) for p in pieces)
+    shorter = (Part(without_short(p.trace, selection.min_ns), p.kernel) for p in pieces)
+    parts = (Part(only_those_that_failed_in(p.trace), p.kernel) for p in shorter)
     return Selected(tuple(parts), matched)
 
 

@@ -3,5 +3,5 @@
 - `tvm`: PassContexts and passes, and when all of it is wrapped and unwrapped;
 - `codegen`: TVM's code generation; `outside_tools`: nvcc, g++; `tilelang`: TileLang's compiles;
 - `spans`: slices around calls, which these make (`recording.wrapping` is how they are wrapped);
-- `import_watch`: waits for TVM's import; `command_line`: masks secrets in that of a tool.
+- `import_watch`: waits for TVM's import.
 """

@@ -11,9 +11,9 @@ import subprocess
 from collections.abc import Callable
 from typing import Any
 
-from tilelang_trace.recording.hooks.command_line import masked, masked_text, words_of
 from tilelang_trace.recording.hooks.spans import Span
 from tilelang_trace.recording.wrapping import Patches, around
+from tilelang_trace.secret_values import masked, masked_text
 from tilelang_trace.trace.json_values import Json
 
 _ATTRIBUTE = "_tilelang_trace_tool"
@@ -74,6 +74,17 @@ def wrap(patches: Patches, open_tool: OpenTool) -> None:
     patches.wrap(subprocess.Popen, "__init__", lambda original: around(original, start))
     for name in ("communicate", "wait", "poll"):
         patches.wrap(subprocess.Popen, name, lambda original: around(original, wait))
+
+
+def words_of(command: Any) -> list[str]:
+    """The words of a command as `subprocess` takes it: a sequence, a path, or the text for a shell
+    (split at blanks only: it is to be read, not to be run).
+    """
+    if isinstance(command, (str, bytes)):
+        return os.fsdecode(command).split()
+    if isinstance(command, os.PathLike):
+        return [os.fsdecode(command)]
+    return [os.fsdecode(word) for word in command]
 
 
 def _failure(name: str, code: int, result: Any) -> ToolFailedError:

@@ -31,7 +31,7 @@ from contextlib import suppress
 from types import ModuleType, TracebackType
 from typing import Any, TypeAlias
 
-from tilelang_trace.recording import facts
+from tilelang_trace.recording import facts, pass_makers
 from tilelang_trace.recording.errors import ffi_errors
 from tilelang_trace.recording.errors.description import tell
 from tilelang_trace.recording.hooks import codegen, import_watch
@@ -172,11 +172,13 @@ class _Wrapping:
         ):
             self._patches.wrap(cls, name, _like(wrapper))
         codegen.wrap(self._patches, lambda: _active)
+        pass_makers.wrap(self._patches)
         ffi_errors.watch(self._patches, tell, _is_our_callback)
 
     def undo(self) -> None:
         """Put everything back."""
         self._patches.undo()
+        pass_makers.forget()
 
     def give_back(self) -> None:
         """Take our instrument out of the contexts of this thread that hold nothing else."""

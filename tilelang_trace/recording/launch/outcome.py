@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from shlex import quote
 
 from tilelang_trace.analysis.hidden import hidden_passes
 from tilelang_trace.analysis.selection.choose import no_match
@@ -35,7 +36,14 @@ def told(done: Finished, keep: Keep, *, relative: bool) -> Iterator[str]:
     else:
         for name, file in zip(names, done.files):
             yield f"wrote {name}: {outcome(file.trace)}"
-    yield "to see it, drag the file into https://ui.perfetto.dev"
+    failed = (name for name, file in zip(names, done.files) if failures(file.trace))
+    yield how_to_see(next(failed, names[0]))
+
+
+def how_to_see(path: str | os.PathLike[str]) -> str:
+    """What a person does to look at a file that was written."""
+    command = f"tilelang-trace open {quote(os.fspath(path))}"
+    return f"to see it: {command} (or drag the file into https://ui.perfetto.dev)"
 
 
 def unmatched(done: Finished, keep: Keep) -> Iterator[str]:

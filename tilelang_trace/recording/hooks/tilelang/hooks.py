@@ -16,6 +16,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from tilelang_trace.recording import pass_makers
 from tilelang_trace.recording.hooks import import_watch, outside_tools
 from tilelang_trace.recording.hooks.spans import Span
 from tilelang_trace.recording.hooks.tilelang import compiles, grouped_compiles
@@ -107,6 +108,7 @@ class _Wrapping:
             self._patch("tilelang.autotuner.grouped_compile", name, grouped_compiles.part)
         self._wrap(tuner, "AutoTuner._prepare_compile_execution", self._with_candidates)
         outside_tools.wrap(self._patches, self._compiles.tool)
+        pass_makers.wrap(self._patches)  # TVM's own are wrapped already, and stay so
 
     def undo(self) -> None:
         """Put everything back."""

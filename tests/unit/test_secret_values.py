@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from tilelang_trace.recording.hooks.command_line import masked, words_of
+from tilelang_trace.recording.facts import metadata
+from tilelang_trace.recording.hooks.outside_tools import words_of
+from tilelang_trace.secret_values import masked
 
 
 @pytest.mark.parametrize(
@@ -30,7 +34,7 @@ def test_secrets_are_masked(command: str, shown: str) -> None:
 
 
 def test_headers_are_masked() -> None:
-    assert masked(["curl", "-H", "Authorization: Bearer abc"])[2] == "Authorization: ***"
+    assert masked(["curl", "-H", "Authorization: Bearer abc"])[2] == "Authorization: Bearer ***"
 
 
 @pytest.mark.parametrize(
@@ -57,3 +61,24 @@ def test_commands_of_compilers_stay_as_they_are(command: str) -> None:
 )
 def test_the_words_of_what_subprocess_takes(command: object, words: list[str]) -> None:
     assert words_of(command) == words
+
+
+def test_no_command_line_with_a_token_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    command = ["python", "train.py", "--token", "abc", "HF_TOKEN=abc", "hf_abcdefghijklmnopqrst"]
+    monkeypatch.setattr(sys, "orig_argv", command)
+    assert metadata("1")["command"] == [
+        *("python", "train.py", "--token", "***", "HF_TOKEN=***", "***"),
+    ]
+
+
+def test_nothing_is_compiled_for_a_command_without_secrets() -> None:
+    code = (
+        "import re\n"
+        "def fail(*a): raise AssertionError(a)\n"
+        "import tilelang_trace.secret_values as s\n"
+        "re.compile = fail\n"
+        "s.masked(['python', 'train.py', '--layers', '12', '-o', 'x'])\n"
+        "s.masked(['python', '--token', 'a'])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "AssertionError" in done.stderr and "line 6" in done.stderr

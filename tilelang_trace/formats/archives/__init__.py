@@ -1,0 +1,1 @@
+"""Archives of traces: what is in one that a stranger sent, and how ours are written."""

@@ -1,0 +1,199 @@
+"""What is in an archive (.zip, .tgz), which may come from a stranger: the bytes -> its members.
+
+Nothing is unpacked onto the disk. An archive is refused as a whole if anything in it is meant to do
+harm, or could: names that lead out of a folder, links and devices, encrypted members, archives in
+it, two members of one name, more than `MOST_MEMBERS`, or sizes beyond `most_bytes`. Those are held
+against what is really unpacked, whatever the headers promise.
+
+As in Perfetto (archive_entry.h, `IsHiddenPath` in archive_reader.cc), a member is hidden if a part
+of its path begins with a dot; hidden ones are not read.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import lzma
+import re
+import stat
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import IO, cast
+
+from tilelang_trace.errors import UserError
+
+MOST_MEMBERS = 10_000
+MOST_BYTES = 2 << 30
+"""Of all that is read from one archive, or one compressed file."""
+
+_PLAIN_BYTES = 256 << 20
+_MOST_TIMES = 250
+"""What is larger than `_PLAIN_BYTES` may be so many times as large as it is compressed: traces
+shrink to a tenth or a fiftieth, bombs to a thousandth.
+"""
+
+_ZIP, _GZIP = b"PK\x03\x04", b"\x1f\x8b"
+_EMPTY_ZIP = b"PK\x05\x06"
+_TAR_MAGIC = slice(257, 262)
+_DRIVE = re.compile(r"[A-Za-z]:")
+
+_DAMAGES = (
+    EOFError,
+    LookupError,
+    NotImplementedError,
+    OSError,
+    RuntimeError,
+    ValueError,
+    lzma.LZMAError,
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+"""What `zipfile`, `tarfile` and `gzip` raise on bytes that are no good archive."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """A visible file in an archive."""
+
+    name: str
+    data: bytes
+
+
+def is_archive(data: bytes) -> bool:
+    """Whether these bytes, which are not compressed as a whole, are a .zip or a .tar."""
+    return data.startswith((_ZIP, _EMPTY_ZIP)) or _is_tar(data)
+
+
+def _is_tar(data: bytes) -> bool:
+    if data[_TAR_MAGIC] != b"ustar":
+        return False
+    try:
+        tarfile.TarInfo.frombuf(data[: tarfile.BLOCKSIZE], "utf-8", "surrogateescape")
+    except tarfile.HeaderError:  # the checksum is wrong: it is something else
+        return False
+    return True
+
+
+def uncompressed(data: bytes) -> bytes:
+    """The bytes, unpacked if they are gzip. Raises UserError."""
+    if not data.startswith(_GZIP):
+        return data
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
+            return _read(cast(IO[bytes], stream), most_bytes(len(data)))
+    except (EOFError, OSError, zlib.error) as error:
+        raise UserError(f"damaged gzip data: {error}") from None
+
+
+def most_bytes(compressed: int) -> int:
+    """So many bytes may come out of this many."""
+    return min(MOST_BYTES, max(_PLAIN_BYTES, _MOST_TIMES * compressed))
+
+
+def members(data: bytes) -> list[Member]:
+    """The visible members of an archive, those that are compressed by themselves (.gz) unpacked.
+
+    Raises UserError if it is damaged or refused.
+    """
+    budget = most_bytes(len(data))
+    found = []
+    try:
+        for name, stream in _files(data):
+            with stream:
+                content = uncompressed(_read(stream, budget))
+            budget -= len(content)
+            if budget < 0:
+                raise _too_large()
+            if is_archive(content):
+                raise UserError(f"refused: {_shown(name)} in it is an archive too")
+            found.append(Member(name, content))
+    except _DAMAGES as error:
+        raise UserError(f"damaged archive: {error}") from None
+    return found
+
+
+def _read(stream: IO[bytes], most: int) -> bytes:
+    data = stream.read(most + 1)
+    if len(data) > most:
+        raise _too_large()
+    return data
+
+
+def _too_large() -> UserError:
+    return UserError(
+        f"refused: it unpacks to over {_PLAIN_BYTES >> 20} MiB and {_MOST_TIMES} times its size, "
+        f"or to over {MOST_BYTES >> 30} GiB"
+    )
+
+
+def _files(data: bytes) -> Iterator[tuple[str, IO[bytes]]]:
+    """Name and content of each visible file; the names of all members are checked first."""
+    if not data.startswith((_ZIP, _EMPTY_ZIP)):
+        yield from _in_tar(data)
+        return
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        entries = archive.infolist()
+        _check([entry.orig_filename for entry in entries])
+        for entry in entries:
+            if entry.flag_bits & 1:
+                raise UserError(f"refused: {_shown(entry.filename)} in it is encrypted")
+            mode = entry.external_attr >> 16
+            if stat.S_IFMT(mode) not in (0, stat.S_IFREG, stat.S_IFDIR):
+                raise _no_file(entry.filename)
+        for entry in entries:
+            if not entry.is_dir() and not is_hidden(entry.filename):
+                yield entry.filename, archive.open(entry)
+
+
+def _in_tar(data: bytes) -> Iterator[tuple[str, IO[bytes]]]:
+    with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
+        entries = []
+        for entry in archive:  # one after the other: there may be millions
+            entries.append(entry)
+            if len(entries) > MOST_MEMBERS:
+                break
+        _check([entry.name for entry in entries])
+        for entry in entries:
+            if not entry.isreg() and not entry.isdir():
+                raise _no_file(entry.name)
+        for entry in entries:
+            if entry.isreg() and not is_hidden(entry.name):
+                stream = archive.extractfile(entry)
+                assert stream is not None
+                yield entry.name, stream
+
+
+def is_hidden(name: str) -> bool:
+    """Whether Perfetto passes a member of this name by."""
+    return any(part.startswith(".") for part in name.removeprefix("./").split("/"))
+
+
+def _check(names: list[str]) -> None:
+    if len(names) > MOST_MEMBERS:
+        raise UserError(f"refused: more than {MOST_MEMBERS} files in it")
+    seen = set()
+    for name in names:
+        parts = name.rstrip("/").split("/")
+        if (
+            not all(parts)
+            or ".." in parts
+            or "\\" in name
+            or _DRIVE.match(name)
+            or not name.isprintable()
+        ):
+            raise UserError(f"refused: {_shown(name)} in it is no name inside a folder")
+        if name in seen:
+            raise UserError(f"refused: {_shown(name)} is in it twice")
+        seen.add(name)
+
+
+def _no_file(name: str) -> UserError:
+    return UserError(f"refused: {_shown(name)} in it is a link or a device")
+
+
+def _shown(name: str) -> str:
+    return ascii(name if len(name) <= 100 else name[:97] + "...")
