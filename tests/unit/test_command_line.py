@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.benchmarks import synthetic
 from tests.traces import main_thread
 from tilelang_trace.commands import COMMANDS, main
 from tilelang_trace.formats import files
@@ -78,8 +79,16 @@ def test_help_imports_no_command_and_little_that_argparse_does_not() -> None:
         "importlib._bootstrap",
         "importlib._bootstrap_external",
         "textwrap",
+        "warnings",
     }
     assert not more & {f"tilelang_trace.commands.{name}" for name in COMMANDS}
+
+
+def test_reading_and_summing_import_no_part_of_numpy_that_takes_long(tmp_path: Path) -> None:
+    path = tmp_path / "x.pftrace"
+    files.write(synthetic.trace(200), path)
+    program = "from tilelang_trace.commands import main; main(['report', {!r}])"
+    assert not {"numpy.ma", "numpy.random", "numpy.fft"} & loaded_after(program.format(str(path)))
 
 
 def test_a_report_imports_only_what_it_needs(log: Path) -> None:

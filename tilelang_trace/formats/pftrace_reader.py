@@ -184,7 +184,7 @@ class _Placing:
         categories = written.copy()
         texts = strings.texts()
         flagged = {}
-        for id_ in np.unique(written).tolist():
+        for id_ in np.flatnonzero(np.bincount(written)).tolist():
             bare = failures.read_category(texts[id_], FAILED)
             if bare != texts[id_]:
                 flagged[id_] = strings.id(bare)

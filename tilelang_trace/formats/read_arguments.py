@@ -74,10 +74,10 @@ def arguments_of(
         begun.append(_sorted(_where(moved, (rows >= 0) & ~of_end)))
         ended.append(_sorted(_where(moved, (rows >= 0) & of_end)))
     arguments = ReadArguments([*begun, *ended], strings)
-    twice = np.unique(np.concatenate([np.empty(0, np.int32), *_twice(begun, ended)]))
-    if len(twice):
+    # Hardly any file has one, and np.unique imports numpy.ma.
+    if twice := {row for rows in _twice(begun, ended) for row in rows.tolist()}:
         of_begins, of_ends = ReadArguments(begun, strings), ReadArguments(ended, strings)
-        for row in twice.tolist():
+        for row in sorted(twice):
             # What is taken counts more than what stands in the columns.
             known = arguments[row]
             known.update(of_begins[row])

@@ -106,7 +106,7 @@ def paired(lane: Ids, time: Ints, begins: Mask) -> Pairs:
     pairs.end[slice_number[opening]] = time[closing]
     pairs.is_open[slice_number[opening]] = False
     empty = lane_number[closing[time[closing] <= time[opening]]]
-    for number in np.union1d(stray, empty).tolist():
+    for number in sorted({*stray.tolist(), *empty.tolist()}):
         stop = first[number + 1] if number + 1 < len(first) else count
         _walk(slice(int(first[number]), int(stop)), time, begins, slice_number, pairs)
     return pairs

@@ -141,7 +141,7 @@ def _common_factors(comparison: Comparison, times: Ints) -> Iterator[str]:
     if not count:
         return
     # The short ones are more jitter than anything else.
-    longer = np.argsort(-np.median(logs, axis=0), kind="stable")[: max(10, count // 2)]
+    longer = np.argsort(-common_factor.medians(logs), kind="stable")[: max(10, count // 2)]
     base, new = np.split(logs[:, longer], [len(comparison.base.names)])
     yield from _cold_start("base", comparison.base, base)
     yield from _cold_start("new", comparison.new, new)
