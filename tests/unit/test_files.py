@@ -18,7 +18,7 @@ import pytest
 from tests.traces import TRACES, failed_compile, main_thread, nested_compile, one_lane, said
 from tilelang_trace.errors import UserError
 from tilelang_trace.formats import files
-from tilelang_trace.formats.wire import field_bytes, field_varint
+from tilelang_trace.formats.pftrace.wire import field_bytes, field_varint
 from tilelang_trace.trace.assemble import Parts, assemble
 from tilelang_trace.trace.build import TraceBuilder
 from tilelang_trace.trace.model import Trace

@@ -27,8 +27,8 @@ from tests.traces import (
     without_ids,
 )
 from tilelang_trace.errors import UserError
-from tilelang_trace.formats import pftrace_reader
-from tilelang_trace.formats.pftrace_writer import write
+from tilelang_trace.formats.pftrace import reader as pftrace_reader
+from tilelang_trace.formats.pftrace.writer import write
 from tilelang_trace.trace.build import TraceBuilder
 from tilelang_trace.trace.model import Lane, Trace
 

@@ -17,7 +17,7 @@ from typing import cast
 from tilelang_trace import long_work
 from tilelang_trace.errors import UserError
 from tilelang_trace.formats.archives.members import is_archive, members, uncompressed
-from tilelang_trace.formats.wire import top_level_fields
+from tilelang_trace.formats.pftrace.wire import top_level_fields
 from tilelang_trace.trace.build import TraceBuilder
 from tilelang_trace.trace.model import Trace
 
@@ -64,9 +64,9 @@ class Format:
 
 _HERE = __package__
 LOG = Format("pass-event log", ".events.jsonl", f"{_HERE}.event_log", f"{_HERE}.event_log")
-JSON = Format("Chrome JSON", ".json", f"{_HERE}.chrome_json_reader", f"{_HERE}.chrome_json_writer")
+JSON = Format("Chrome JSON", ".json", f"{_HERE}.chrome_json.reader", f"{_HERE}.chrome_json.writer")
 PFTRACE = Format(
-    "Perfetto protobuf", ".pftrace", f"{_HERE}.pftrace_reader", f"{_HERE}.pftrace_writer"
+    "Perfetto protobuf", ".pftrace", f"{_HERE}.pftrace.reader", f"{_HERE}.pftrace.writer"
 )
 FORMATS = (LOG, JSON, PFTRACE)
 SVG = Format("picture", ".svg", None, f"{_HERE}.picture.svg")

@@ -12,7 +12,7 @@ import numpy as np
 from tilelang_trace.analysis.selection.choose import kernel_names, no_match, select
 from tilelang_trace.errors import UserError
 from tilelang_trace.formats import files, naming
-from tilelang_trace.formats.pftrace_reader import read_events
+from tilelang_trace.formats.pftrace.reader import read_events
 from tilelang_trace.recording import facts, folder, journal
 from tilelang_trace.recording.death.process_end import ProcessEnd
 from tilelang_trace.recording.disk_sink import MODULE_FILE

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tilelang_trace.formats.wire_columns import Ints
+from tilelang_trace.formats.pftrace.wire_columns import Ints
 from tilelang_trace.trace.collect import ArgumentCollector, StringTable, extend
 from tilelang_trace.trace.json_values import Json
 

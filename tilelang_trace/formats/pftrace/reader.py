@@ -14,11 +14,11 @@ import numpy as np
 
 from tilelang_trace.errors import UserError
 from tilelang_trace.formats import envelope
-from tilelang_trace.formats.event_columns import INSTANT, SLICE_BEGIN, SLICE_END
-from tilelang_trace.formats.pftrace_packets import PacketReader
-from tilelang_trace.formats.read_arguments import ReadArguments, arguments_of
-from tilelang_trace.formats.track_owners import TrackOwners
-from tilelang_trace.formats.wire_columns import Ints
+from tilelang_trace.formats.pftrace.event_columns import INSTANT, SLICE_BEGIN, SLICE_END
+from tilelang_trace.formats.pftrace.packet_reader import PacketReader
+from tilelang_trace.formats.pftrace.read_arguments import ReadArguments, arguments_of
+from tilelang_trace.formats.pftrace.track_owners import TrackOwners
+from tilelang_trace.formats.pftrace.wire_columns import Ints
 from tilelang_trace.trace import failures, findings
 from tilelang_trace.trace.arguments import ERROR_STATUSES, FAILED
 from tilelang_trace.trace.begin_end import Pairs, paired
