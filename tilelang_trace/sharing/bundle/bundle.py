@@ -16,7 +16,7 @@ from tilelang_trace.formats.naming import part_of_name
 from tilelang_trace.reports.text import plural
 from tilelang_trace.sharing.bundle.fitting import fitted
 from tilelang_trace.sharing.bundle.material import Material
-from tilelang_trace.sharing.bundle.members import FOLDER, issue, members, picture, shown
+from tilelang_trace.sharing.bundle.members import FOLDER, PNG, issue, members, picture
 from tilelang_trace.sharing.redaction.changes import Change
 from tilelang_trace.sharing.redaction.choice import Redaction
 from tilelang_trace.sharing.redaction.proof import leaks
@@ -52,16 +52,29 @@ class Bundle:
     """A finished archive, not written yet."""
 
     archive: bytes
-    issue: str
-    """The issue's text, in Markdown."""
-    picture: bytes
-    """The timeline as PNG."""
+    name: str
+    """What the archive is called inside."""
+    material: Material
+    """What is in it."""
     changes: tuple[Change, ...]
     """What was hidden."""
-    left_out: tuple[str, ...]
-    """What did not fit, in words."""
     verdicts: Mapping[str, Verdict]
     """What came of running the reproducers, by the name of the trace."""
+
+    @property
+    def issue(self) -> str:
+        """The issue's text, in Markdown."""
+        return issue(self.material, self.name)
+
+    @property
+    def picture(self) -> bytes:
+        """The timeline as PNG."""
+        return picture(self.material, PNG)
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """What did not fit, in words."""
+        return self.material.left_out
 
 
 def check_output(output: str) -> None:
@@ -101,10 +114,9 @@ def make_bundle(traces: Mapping[str, Trace], output: str, choice: Choice) -> Bun
     _prove(output, archive, redacted)
     return Bundle(
         archive=archive,
-        issue=issue(material, name),
-        picture=picture(material, "timeline.png"),
+        name=name,
+        material=material,
         changes=_changes(redacted),
-        left_out=material.left_out,
         verdicts=verdicts,
     )
 
@@ -140,7 +152,7 @@ def _packer(output: str, name: str) -> Callable[[Material], bytes]:
     """What makes the bytes of a file of this name."""
     lower = output.lower()
     if lower.endswith(_TRACE_ENDINGS):
-        return lambda material: b"".join(files.pieces(shown(material), output))
+        return lambda material: b"".join(files.pieces(material.timeline, output))
     if lower.endswith(_TAR_ENDINGS):
         folder = part_of_name(name[: -len(_ending(name))])
         return lambda material: tar_gzipped(
