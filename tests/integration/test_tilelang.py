@@ -49,7 +49,7 @@ class Recorded:
 
     def __init__(self, path: Path) -> None:
         self.trace = tilelang_trace.read(path)
-        assert self.trace.findings == ()
+        assert not self.trace.findings
         self.rows = [Row(self.trace, row) for row in range(len(self.trace.slices))]
 
     def of(self, kind: str) -> list[Row]:

@@ -239,7 +239,7 @@ def test_the_same_trace_comes_back(make: Callable[[], Trace]) -> None:
     back = read_back(written(trace))
     assert said(back) == said(trace)
     assert back == trace
-    assert back.findings == ()
+    assert not back.findings
 
 
 @pytest.mark.parametrize("make", TRACES.values(), ids=TRACES)
@@ -311,7 +311,7 @@ def test_slices_with_times_in_microseconds() -> None:
     assert slices_of(trace) == [("a", 1_000, 3_000), ("b", 1_500, 1_750)]
     assert (trace.category(0), trace.category(1)) == ("", "x,y")
     assert trace.arguments.of(1) == {"k": [1]}
-    assert trace.findings == ()
+    assert not trace.findings
 
 
 def test_a_bare_list_of_events_is_a_trace_too() -> None:

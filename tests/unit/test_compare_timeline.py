@@ -554,7 +554,7 @@ def test_slices_only_get_longer_and_still_nest(seed: int) -> None:
         *(compared("P", base=1, new=1, rows=rows) for rows in zip(first, second)),
     )
     trace = side_by_side(found, *sides, align="passes")
-    assert trace.findings == ()
+    assert not trace.findings
     begin, end = trace.slices.begin, trace.slices.end
     start = 0
     for side in sides:

@@ -232,7 +232,7 @@ def test_the_least_that_a_log_needs() -> None:
     assert slices_of(trace) == [("Lower", 5, 9)]
     assert trace.arguments.of(0) == {"sequence": 3, "depth": 0, "status": "ok"}
     assert [t.name for t in trace.threads] == ["MainThread"]
-    assert trace.findings == ()
+    assert not trace.findings
 
 
 def test_lines_in_any_order_blank_lines_and_windows_line_ends() -> None:

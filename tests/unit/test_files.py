@@ -21,6 +21,7 @@ from tilelang_trace.formats import files
 from tilelang_trace.formats.pftrace.wire import field_bytes, field_varint
 from tilelang_trace.trace.assemble import Parts, assemble
 from tilelang_trace.trace.build import TraceBuilder
+from tilelang_trace.trace.findings import Findings
 from tilelang_trace.trace.model import Trace
 
 ENDINGS = (".json", ".pftrace", ".events.jsonl")
@@ -172,7 +173,7 @@ def test_equal_traces_give_equal_bytes(what: str, ending: str) -> None:
 def test_findings_don_t_go_into_the_file() -> None:
     trace = one_lane((0, 10_000, "a"), (5_000, 20_000, "b"))
     assert trace.findings
-    silent = assemble(replace(Parts.of(trace), findings=()))
+    silent = assemble(replace(Parts.of(trace), findings=Findings()))
     for ending in ENDINGS:
         assert contents(silent, ending) == contents(trace, ending)
 

@@ -136,7 +136,7 @@ def test_an_interrupt_at_any_line_leaves_the_rest_right(step: str, tmp_path: Pat
         between = rows(trace)[2:-1]
         assert rows(trace)[:2] == AROUND and rows(trace)[-1:] == LATER, at
         assert between in possible, (at, between)
-        assert trace.findings == [] or trace.findings == (), trace.findings
+        assert not trace.findings
         seen.append(possible.index(between))
     # It is first as if the step had not begun, and from some line on as if it had ended.
     assert sorted(seen) == seen and set(seen) == {0, 1}

@@ -225,7 +225,7 @@ def test_the_same_trace_comes_back(make: Callable[[], Trace]) -> None:
     back = read_back(written(trace))
     assert said(back) == said(trace)
     assert back == trace
-    assert back.findings == ()
+    assert not back.findings
 
 
 @pytest.mark.parametrize("make", TRACES.values(), ids=TRACES)
@@ -313,7 +313,7 @@ def test_zeros_at_the_end_change_nothing(count: int) -> None:
     trace = failed_compile()
     back = read_back(written(trace) + bytes(count))
     assert said(back) == said(trace)
-    assert back.findings == ()
+    assert not back.findings
 
 
 def test_two_files_in_one_are_the_packets_of_both() -> None:
@@ -391,7 +391,7 @@ def test_names_that_are_not_interned() -> None:
     assert [trace.arguments.of(row) for row in (0, 1)] == [{"late": True}, {"k": 5}]
     assert [(p.name, p.pid) for p in trace.processes] == [("tool", 4)]
     assert [(t.name, t.tid) for t in trace.threads] == [("worker", 6)]
-    assert trace.findings == ()
+    assert not trace.findings
     assert said(read_back(written(trace))) == said(trace)
 
 

@@ -117,7 +117,7 @@ def test_the_phase_of_a_single_pass_encloses_it(end: int) -> None:
     assert with_phases(trace) == trace
     assert [trace.category(row) for row in range(3)] == ["context", "phase", "pass"]
     assert trace.slices.parent.tolist() == [-1, 0, 1]
-    assert trace.findings == ()
+    assert not trace.findings
 
 
 def test_a_label_that_is_no_text_makes_no_phase() -> None:

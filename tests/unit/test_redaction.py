@@ -15,6 +15,7 @@ from tilelang_trace.sharing.redaction.choice import Machine, Redaction
 from tilelang_trace.sharing.redaction.proof import leaks
 from tilelang_trace.sharing.redaction.redact import redact, redact_all
 from tilelang_trace.trace.build import TraceBuilder
+from tilelang_trace.trace.findings import OVERLAP
 from tilelang_trace.trace.model import CounterTrack, Lane, Trace
 
 NOBODY = Machine()
@@ -182,7 +183,7 @@ def planted(secret: str) -> Trace:
     builder.instant(lane, 50, f"instant {secret}", "x", {"text": secret})
     builder.counter_tracks.append(CounterTrack(f"counter {secret}", f"unit {secret}"))
     builder.counter(0, 5, 1.0)
-    builder.finding(f"line of {secret}", "overlap", f"moved {secret}")
+    builder.finding(f"line of {secret}", OVERLAP, f"moved {secret}")
     builder.metadata = {"deep": [{"er": [{f"a key {secret}": f"a value {secret}"}]}]}
     return builder.build()
 

@@ -90,7 +90,7 @@ def arrows(trace: Trace) -> list[tuple[str, str]]:
 
 def check(trace: Trace, path: Path) -> None:
     """The Trace has no findings, and goes through a file as it is."""
-    assert trace.findings == ()
+    assert not trace.findings
     files.write(trace, path / "x.pftrace")
     assert files.read(path / "x.pftrace") == trace
     summary = summarize(trace)
@@ -269,7 +269,7 @@ def test_selections_of_every_trace_are_whole(name: str, tmp_path: Path) -> None:
         only_kernels(whole, "*"),
         *(part for _, part in split_kernels(whole)),
     ):
-        assert selected.findings == ()
+        assert not selected.findings
         files.write(selected, tmp_path / "x.pftrace")
         assert len(files.read(tmp_path / "x.pftrace").slices) == len(selected.slices)
 

@@ -11,6 +11,7 @@ from tests.traces import main_thread, one_lane
 from tilelang_trace.analysis.summary import PassTotals, Summary, summarize
 from tilelang_trace.analysis.tree import LONGEST, Hidden, tree
 from tilelang_trace.trace.build import TraceBuilder
+from tilelang_trace.trace.findings import CUT_OFF, OVERLAP
 from tilelang_trace.trace.model import Lane, Trace
 
 
@@ -335,13 +336,13 @@ def test_open_slices_make_a_recording_incomplete_and_the_innermost_are_running()
 
 
 def test_a_file_that_was_cut_off_is_incomplete_and_one_that_was_mended_is_not() -> None:
-    for rule, complete in (("cut-off", False), ("overlap", True)):
+    for rule, complete in ((CUT_OFF, False), (OVERLAP, True)):
         builder = TraceBuilder()
         builder.finding("byte 12", rule, "what was done")
         summary = summarize(builder.build())
 
         assert summary.recording.complete == complete
-        assert [finding.rule for finding in summary.findings] == [rule]
+        assert [finding.rule for finding in summary.findings] == [rule.name]
 
 
 def test_passes_that_were_left_out_when_recording_are_told() -> None:

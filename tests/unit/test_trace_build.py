@@ -13,8 +13,9 @@ import pytest
 from tests.traces import TRACES, main_thread, one_lane, said
 from tilelang_trace.trace.assemble import Parts, assemble
 from tilelang_trace.trace.build import TraceBuilder
+from tilelang_trace.trace.findings import BAD_METADATA, Finding, Findings
 from tilelang_trace.trace.json_values import storable
-from tilelang_trace.trace.model import CounterTrack, Finding, Lane, Process, Thread, Trace
+from tilelang_trace.trace.model import CounterTrack, Lane, Process, Thread, Trace
 
 
 def assert_invariants(trace: Trace) -> None:
@@ -63,7 +64,7 @@ def parent_of(trace: Trace, name: str) -> str | None:
 def test_hand_made_traces_are_sound(make: Callable[[], Trace]) -> None:
     trace = make()
     assert_invariants(trace)
-    assert trace.findings == ()
+    assert not trace.findings
 
 
 def test_slices_may_come_in_any_order() -> None:
@@ -86,7 +87,7 @@ def test_arguments_move_with_their_slices() -> None:
 def test_of_equal_slices_the_first_that_came_is_the_parent() -> None:
     trace = one_lane((0, 20, "Sequential"), (0, 20, "OnlyChild"))
     assert (parent_of(trace, "Sequential"), parent_of(trace, "OnlyChild")) == (None, "Sequential")
-    assert trace.findings == ()
+    assert not trace.findings
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)], ids=["parent first", "child first"])
@@ -95,7 +96,7 @@ def test_of_two_that_start_together_the_longer_is_the_parent(order: tuple[int, i
     trace = one_lane(*(slices[k] for k in order))
     assert parent_of(trace, "Simplify") == "lower"
     assert spans(trace) == {"lower": (0, 20_000), "Simplify": (0, 10_000)}
-    assert trace.findings == ()
+    assert not trace.findings
 
 
 def test_a_chain_of_slices_without_a_length_stays_a_row_of_siblings() -> None:
@@ -165,13 +166,13 @@ def test_the_lanes_after_one_that_split_keep_their_slices_and_instants() -> None
 def test_a_finding_names_the_place_that_the_reader_gives() -> None:
     builder = TraceBuilder()
     lane = main_thread(builder)
-    builder.finding("line 1", "header", "is old")
+    builder.finding("line 1", BAD_METADATA, "is old")
     builder.slice(lane, 0, 10, "fine", "")
     builder.slice(lane, 20, 20, "empty", "")
     builder.place = lambda row: f"line {row + 2}"
     findings = builder.build().findings
     assert [(f.place, f.rule) for f in findings] == [
-        ("line 1", "header"),
+        ("line 1", "bad-metadata"),
         ("line 3", "empty-slice"),
     ]
     assert str(Finding("line 3", "empty-slice", "given 1 ns")) == "line 3: empty-slice: given 1 ns"
@@ -190,9 +191,9 @@ def test_any_slices_at_all_make_a_sound_trace() -> None:
         assert len(trace.slices) == len(slices)
         numbers = trace.arguments.values("number")
         assert all(trace.name(row) == f"s{number}" for row, number in numbers.items())
-        again = assemble(replace(Parts.of(trace), findings=()))
+        again = assemble(replace(Parts.of(trace), findings=Findings()))
         assert again == trace
-        assert again.findings == ()
+        assert not again.findings
 
 
 def test_an_empty_slice_among_overlapping_ones_makes_a_sound_trace() -> None:
@@ -366,7 +367,7 @@ def test_the_type_of_an_argument_counts(value: Any) -> None:
 
 def test_neither_findings_nor_the_string_table_count() -> None:
     trace = variant()
-    assert replace(trace, findings=(Finding("line 1", "rule", "done"),)) == trace
+    assert replace(trace, findings=Findings([Finding("line 1", "rule", "done")])) == trace
     builder = TraceBuilder()
     for text in ("unused", "b", "a"):
         builder.strings.id(text)

@@ -25,7 +25,7 @@ from tilelang_trace.analysis.columns import largest, numbered
 from tilelang_trace.analysis.hidden import HIDDEN, hidden_of, hidden_passes
 from tilelang_trace.analysis.runs import Failed, Places, Run, RunOrder, describe, failed_runs
 from tilelang_trace.trace.arguments import FAILED, INCOMPLETE, KINDS, OPEN, PASS
-from tilelang_trace.trace.findings import LOSSES, Finding
+from tilelang_trace.trace.findings import RULES, Findings
 from tilelang_trace.trace.json_values import Json
 from tilelang_trace.trace.model import Ids, Ints, Mask, Trace
 
@@ -92,7 +92,7 @@ class Summary:
     off_threads: int
     """Slices on rows that belong to no thread; they are in no number here."""
     recording: Wholeness
-    findings: tuple[Finding, ...]
+    findings: Findings
 
     @property
     def runs(self) -> int:
@@ -242,7 +242,7 @@ def wholeness(trace: Trace) -> Wholeness:
         reasons.append(f"events dropped: {dropped}")
     if still_open:
         reasons.append(f"slices still open: {still_open}")
-    lost = [str(finding) for finding in trace.findings if finding.rule in LOSSES]
+    lost = [str(finding) for finding in trace.findings if RULES[finding.rule].is_loss]
     reasons += lost[:_LOSSES_TOLD]
     if len(lost) > _LOSSES_TOLD:
         reasons.append(f"further losses in the file: {len(lost) - _LOSSES_TOLD}")

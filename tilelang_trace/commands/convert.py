@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
             print(f"tilelang-trace: wrote {path}", file=sys.stderr)
     if trace.findings:
         print(
-            f"tilelang-trace: {options.input}: {len(trace.findings)} places mended, the first: "
+            f"tilelang-trace: {options.input}: {trace.findings.total} places mended, the first: "
             f"{trace.findings[0]}",
             file=sys.stderr,
         )

@@ -74,7 +74,7 @@ def render(report: Report) -> str:
         "running": summary.running,
         "failures": summary.failures,
         "tree": report.tree,
-        "findings": summary.findings,
+        "findings": [*summary.findings],
     }
     return dumped(value)
 

@@ -70,7 +70,7 @@ def facts(report: Report) -> Iterator[tuple[str, str]]:
     if summary.off_threads:
         yield "not counted", f"{plural(summary.off_threads, 'slice')} on rows of no thread"
     if summary.findings:
-        yield "findings", f"{len(summary.findings)}, first: {visible(str(summary.findings[0]))}"
+        yield "findings", f"{summary.findings.total}, first: {visible(str(summary.findings[0]))}"
 
 
 def pass_cells(entry: PassTotals) -> tuple[str, ...]:

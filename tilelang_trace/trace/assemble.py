@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilelang_trace.trace.collect import sorted_column
-from tilelang_trace.trace.findings import Finding
+from tilelang_trace.trace.findings import Findings
 from tilelang_trace.trace.json_values import Json, storable
 from tilelang_trace.trace.model import (
     Arguments,
@@ -78,7 +78,7 @@ class Parts:
     counters: Counters | None = None
     flows: Ids | None = None
     metadata: Mapping[str, Json] = field(default_factory=dict)
-    findings: Sequence[Finding] = ()
+    findings: Findings = field(default_factory=Findings)
     place: Callable[[int], str] | None = None
     """Where a row stands in the input, for findings."""
 
@@ -114,7 +114,7 @@ def _mend_lanes(parts: Parts, lanes_to_mend: Iterable[int]) -> Parts:
     begin, end = parts.begin.copy(), parts.end.copy()
     sub_lane = np.zeros(len(begin), np.int32)
     extra: dict[int, int] = {}
-    findings = list(parts.findings)
+    findings = parts.findings.copy()
     for lane in lanes_to_mend:
         rows = np.flatnonzero(parts.lane == lane)
         mended = mend(begin[rows], end[rows])
@@ -123,7 +123,7 @@ def _mend_lanes(parts: Parts, lanes_to_mend: Iterable[int]) -> Parts:
         for index, rule, done in mended.mends:
             row = int(rows[index])
             place = parts.place(row) if parts.place else parts.strings[int(parts.name[row])]
-            findings.append(Finding(place, rule, done))
+            findings.add(place, rule, done)
 
     # A further lane stands right below the one that it came from.
     first = np.zeros(len(parts.lanes), np.int32)
@@ -228,5 +228,5 @@ def assemble(parts: Parts) -> Trace:
         ),
         flows=flows[np.lexsort((flows[:, 1], flows[:, 0]))],
         metadata=storable(dict(parts.metadata)),
-        findings=tuple(parts.findings),
+        findings=parts.findings,
     )

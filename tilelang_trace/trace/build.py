@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from tilelang_trace.trace.assemble import Parts, assemble
 from tilelang_trace.trace.collect import ArgumentCollector, StringTable, extend
-from tilelang_trace.trace.findings import Finding
+from tilelang_trace.trace.findings import Findings, Rule
 from tilelang_trace.trace.json_values import Json
 from tilelang_trace.trace.model import (
     Counters,
@@ -38,7 +38,7 @@ class TraceBuilder:
         self.lanes: list[Lane] = []
         self.counter_tracks: list[CounterTrack] = []
         self.metadata: dict[str, Json] = {}
-        self.findings: list[Finding] = []
+        self.findings = Findings()
         self.place: Callable[[int], str] | None = None
         self.begins = array("q")
         self.ends = array("q")
@@ -154,9 +154,9 @@ class TraceBuilder:
         extend(known_times, times)
         extend(known_values, values)
 
-    def finding(self, place: str, rule: str, done: str) -> None:
+    def finding(self, place: str | Callable[[], str], rule: Rule, done: str) -> None:
         """Tell of something in the input that was not as it should be."""
-        self.findings.append(Finding(place, rule, done))
+        self.findings.add(place, rule, done)
 
     def build(self) -> Trace:
         """The Trace of all that was added."""

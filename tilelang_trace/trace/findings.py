@@ -2,40 +2,68 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import overload
 
-CUT_OFF = "cut-off"
-"""The file ends in the middle of an event."""
+KEPT = 1000
+"""So many findings of a rule are kept, the others only counted: a file may have millions."""
 
-NEVER_ENDED = "never-ended"
-"""A slice has a begin and no end."""
 
-END_WITHOUT_BEGIN = "end-without-begin"
-"""An end where no slice is open."""
+@dataclass(frozen=True)
+class Rule:
+    """What a file should keep to, so that Perfetto shows it as meant and nothing is lost."""
 
-OVERLAP = "overlap"
-"""Two slices of one lane overlap without nesting."""
+    name: str
+    perfetto: str
+    """What Perfetto makes of a file that breaks it."""
+    mend: str
+    """What to do about it."""
+    is_loss: bool = False
+    """Whether to break it means that the file doesn't hold all that happened."""
 
-ROUNDING = "rounding"
-"""A child sticks out of its parent by no more than times rounded to microseconds explain."""
 
-EMPTY_SLICE = "empty-slice"
-"""A slice lasts no time, which viewers nest wrongly."""
+CUT_OFF = Rule(
+    "cut-off",
+    "refuses JSON objects and gzip that are cut; of a .pftrace it silently shows what is there",
+    "convert keeps every whole event",
+    is_loss=True,
+)
+NEVER_ENDED = Rule(
+    "never-ended",
+    'shows "did not end", nests every later slice of the track in it, and leaves it out of sums',
+    "convert ends it at the end of the trace",
+    is_loss=True,
+)
+END_WITHOUT_BEGIN = Rule(
+    "end-without-begin", "drops it", "convert drops it and says so", is_loss=True
+)
+OVERLAP = Rule(
+    "overlap",
+    "drops the later slice (v52) or shows it on a lane of its own (v58)",
+    "convert moves it to a lane of its own",
+)
+ROUNDING = Rule(
+    "rounding",
+    "takes a child that sticks out of its parent for an overlap",
+    "convert cuts it to its parent; round begin and end, and subtract then",
+)
+EMPTY_SLICE = Rule(
+    "empty-slice", "nests wrongly what follows at the same time", "convert gives it 1 ns"
+)
+NEGATIVE_DURATION = Rule(
+    "negative-duration", "keeps it silently, and sums are wrong", "convert gives it 1 ns"
+)
+SHIFTED = Rule(
+    "shifted",
+    "nests events of the same time in the order of the file",
+    "convert gives each its own time",
+)
+UNKNOWN_PHASE = Rule("unknown-phase", "passes it by", "convert leaves it out")
+BAD_METADATA = Rule("bad-metadata", "passes it by", "convert leaves it out")
 
-NEGATIVE_DURATION = "negative-duration"
-"""A slice ends before it begins."""
-
-SHIFTED = "shifted"
-"""An event at the time of another one is moved by ns, so that each has its own time."""
-
-UNKNOWN_PHASE = "unknown-phase"
-"""A JSON event of a phase that is not read."""
-
-BAD_METADATA = "bad-metadata"
-"""Metadata that can't be read."""
-
-LOSSES = frozenset({CUT_OFF, NEVER_ENDED, END_WITHOUT_BEGIN})
-"""The rules that mean: the file doesn't hold all that happened."""
+RULES = {rule.name: rule for rule in globals().values() if isinstance(rule, Rule)}
 
 
 @dataclass(frozen=True)
@@ -45,9 +73,63 @@ class Finding:
     place: str
     """Where: `line 12`, `byte 3456`, or a slice in words."""
     rule: str
-    """Which rule it breaks, one of the names above."""
+    """The name of the rule that it breaks, a key of `RULES`."""
     done: str
     """What the reader did about it, one line."""
 
     def __str__(self) -> str:
         return f"{self.place}: {self.rule}: {self.done}"
+
+
+class Findings(Sequence[Finding]):
+    """Findings in the order in which they came. All are counted; the first `KEPT` of each rule are
+    kept, and are the items.
+    """
+
+    def __init__(self, findings: Iterable[Finding] = ()) -> None:
+        self._kept = list(findings)
+        self.counts = Counter(finding.rule for finding in self._kept)
+        """How many there are of each rule, kept or not."""
+
+    @property
+    def total(self) -> int:
+        """How many there are, kept or not."""
+        return self.counts.total()
+
+    def add(self, place: str | Callable[[], str], rule: Rule, done: str) -> None:
+        """Tell of one more. A place that takes time to name is a function, called if it is kept."""
+        self.counts[rule.name] += 1
+        if self.counts[rule.name] <= KEPT:
+            name = place if isinstance(place, str) else place()
+            self._kept.append(Finding(name, rule.name, done))
+
+    def changed(self, change: Callable[[Finding], Finding]) -> Findings:
+        """The same, with each one that is kept changed."""
+        findings = Findings(map(change, self._kept))
+        findings.counts = self.counts.copy()
+        return findings
+
+    def copy(self) -> Findings:
+        """The same, to which more can be added."""
+        return self.changed(lambda finding: finding)
+
+    @overload
+    def __getitem__(self, index: int) -> Finding: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Finding]: ...
+    def __getitem__(self, index: int | slice) -> Finding | Sequence[Finding]:
+        return self._kept[index]
+
+    def __len__(self) -> int:
+        """How many are kept."""
+        return len(self._kept)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Findings):
+            return NotImplemented
+        return self._kept == other._kept and self.counts == other.counts
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Findings({self._kept!r})"

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilelang_trace.trace.arguments import KINDS, RANK, kind_of
-from tilelang_trace.trace.findings import Finding
+from tilelang_trace.trace.findings import Findings
 from tilelang_trace.trace.json_values import Json
 
 Ints: TypeAlias = npt.NDArray[np.int64]
@@ -229,7 +229,7 @@ class Trace:
     flows: Ids
     """Shape (n, 2): rows of the slices that an arrow joins, from and to."""
     metadata: Mapping[str, Json]
-    findings: tuple[Finding, ...] = field(default=())
+    findings: Findings = field(default_factory=Findings)
 
     def name(self, row: int) -> str:
         """The name of a slice."""

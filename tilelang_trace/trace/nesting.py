@@ -16,6 +16,7 @@ from tilelang_trace.trace.findings import (
     OVERLAP,
     ROUNDING,
     SHIFTED,
+    Rule,
 )
 from tilelang_trace.trace.model import Ids, Ints
 
@@ -54,7 +55,7 @@ class Mended:
     begin: Ints
     end: Ints
     lane: Ids
-    mends: list[tuple[int, str, str]]
+    mends: list[tuple[int, Rule, str]]
     """What was done: (index of the slice, rule, what was done)."""
 
 
@@ -94,7 +95,7 @@ def mend(begin: Ints, end: Ints) -> Mended:
     """
     begins, ends = begin.copy(), end.copy()
     lanes = np.zeros(len(begin), np.int32)
-    mends: list[tuple[int, str, str]] = []
+    mends: list[tuple[int, Rule, str]] = []
     stacks: list[list[_Open]] = [[]]
 
     for i in _mending_order(begin, end):

@@ -13,6 +13,7 @@ from tilelang_trace.analysis.selection.leave_out import leave_out
 from tilelang_trace.analysis.selection.subset import columns_of, renumbered, rows_between
 from tilelang_trace.trace.arguments import PASS
 from tilelang_trace.trace.assemble import Parts, assemble
+from tilelang_trace.trace.findings import Findings
 from tilelang_trace.trace.model import Counters, Instants, Trace
 
 
@@ -67,7 +68,9 @@ def _of_rows(trace: Trace, start: int, stop: int, kernel: str) -> Trace:
     begin, end = int(trace.slices.begin[start]), int(trace.slices.end[start])
     lane = int(trace.slices.lane[start])
     parts = replace(
-        rows_between(trace, start, stop), metadata={**trace.metadata, "kernel": kernel}, findings=()
+        rows_between(trace, start, stop),
+        metadata={**trace.metadata, "kernel": kernel},
+        findings=Findings(),
     )
     instants = trace.instants
     here = (instants.lane == lane) & (instants.time >= begin) & (instants.time <= end)

@@ -73,13 +73,12 @@ def rewritten(trace: Trace, texts: Texts) -> Trace:
         metadata[walk.fresh(walk.one(key, "", "metadata"), metadata)] = walk.value(
             value, key, f"metadata {key}"
         )
-    findings = tuple(
-        replace(
+    findings = trace.findings.changed(
+        lambda finding: replace(
             finding,
             place=walk.one(finding.place, "", "finding"),
             done=walk.one(finding.done, "", "finding"),
         )
-        for finding in trace.findings
     )
     tracks = tuple(
         replace(track, unit=walk.one(track.unit, "", "unit of a counter"))
