@@ -118,7 +118,7 @@ def mended(*spans: Span) -> tuple[list[tuple[int, int, int]], list[tuple[int, st
     """What became of the slices (begin, end, lane), and the rules that which of them broke."""
     result = mend(*columns(list(spans)))
     times = zip(result.begin.tolist(), result.end.tolist(), result.lane.tolist())
-    return list(times), [(index, rule) for index, rule, _ in result.mends]
+    return list(times), [(index, rule.name) for index, rule, _ in result.mends]
 
 
 def test_a_child_that_is_too_long_by_a_rounding_is_cut_to_its_parent() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from tests.traces import ERROR, failed_compile, main_thread, nested_compile, one_lane
 from tilelang_trace.trace.build import TraceBuilder
+from tilelang_trace.trace.findings import BAD_METADATA
 from tilelang_trace.trace.model import CounterTrack, Lane, Trace
 from tilelang_trace.trace.phases import with_phases
 
@@ -191,7 +192,7 @@ def test_everything_else_stays() -> None:
     builder.instant(lane, 15, "point", "", {"k": 1})
     builder.counter_tracks.append(CounterTrack("c", process=0))
     builder.counter(0, 12, 2.0)
-    builder.finding("line 3", "rule", "done")
+    builder.finding("line 3", BAD_METADATA, "done")
     trace = with_phases(builder.build())
     rows = {trace.name(row): row for row in range(len(trace.slices))}
     assert set(rows) == {"a", "First", "Second"}
