@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from operator import itemgetter
 
 from tilelang_trace.errors import UserError
@@ -22,9 +22,12 @@ from tilelang_trace.trace.model import CounterTrack, Lane
 class EventReader:
     """Puts events into a builder: first `open`, for a file of ours; then names and events; then
     `finish`.
+
+    `place` names the event with a number (1 is the first of the file) for a person: where it is.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, place: Callable[[int], str]) -> None:
+        self._place = place
         self.builder = TraceBuilder()
         self.opened = envelope.Opened(0, {}, [])
         self.is_ours = False
@@ -60,7 +63,7 @@ class EventReader:
         for row, arguments in self.begin_arguments.items():
             self.builder.arguments.add(row, arguments)
         numbers = self.numbers
-        self.builder.place = lambda row: f"event {numbers[row]}"
+        self.builder.place = lambda row: self._place(numbers[row])
         if self.is_ours:
             self._take_flows(self._arrows)
         else:
@@ -95,7 +98,7 @@ class EventReader:
         if self.is_ours and self._is_derived(event):
             return
         phase = event["ph"]
-        place = f"event {number}"
+        place = self._place(number)
         for key in ("pid", "tid"):
             if isinstance(event.get(key), (list, dict)):
                 raise UserError(f"{place}: {key!r} is no number and no text: {event[key]!r}")
@@ -153,13 +156,13 @@ class EventReader:
                 self._begin_or_end(stack, time, number, event)
             for row in reversed(stack.rows):
                 self.builder.ends[row] = max(last, self.builder.begins[row] + 1)
-                place = f"event {self.numbers[row]}"
+                place = self._place(self.numbers[row])
                 self.builder.finding(place, findings.NEVER_ENDED, "ends at the end of the trace")
 
     def _begin_or_end(
         self, stack: OpenSlices, time: int, number: int, event: dict[str, Json]
     ) -> None:
-        place = f"event {number}"
+        place = self._place(number)
         if event["ph"] == "B":
             name, category = _labels(event)
             status = _arguments(event).get("status")

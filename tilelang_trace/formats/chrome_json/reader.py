@@ -45,7 +45,7 @@ def read_any(data: bytes) -> TraceBuilder:
         document = orjson.loads(data)
     except orjson.JSONDecodeError as error:
         raise UserError(f"not valid JSON: {error.msg} at line {error.lineno}") from None
-    reader = EventReader()
+    reader = EventReader(_place)
     if isinstance(document, dict):
         other = document.get("otherData")
         sealed = other.get(envelope.NAME) if isinstance(other, dict) else None
@@ -68,6 +68,11 @@ def read_any(data: bytes) -> TraceBuilder:
     return reader.finish()
 
 
+def _place(number: int) -> str:
+    """What the findings call the event with this number."""
+    return f"event {number}"
+
+
 class _Unlike(Exception):
     """The file has something that our writer does not write."""
 
@@ -82,7 +87,7 @@ def read_lines(data: bytes) -> TraceBuilder | None:
         sealed = rest["otherData"][envelope.NAME]
         if len(rest) > 2 or not isinstance(sealed, dict):
             return None
-        reader = EventReader()
+        reader = EventReader(_place)
         reader.open(sealed)
         builder = reader.builder
         known = [*builder.lanes], [*builder.processes], [*builder.counter_tracks]
