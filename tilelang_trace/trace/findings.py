@@ -63,6 +63,90 @@ SHIFTED = Rule(
 UNKNOWN_PHASE = Rule("unknown-phase", "passes it by", "convert leaves it out")
 BAD_METADATA = Rule("bad-metadata", "passes it by", "convert leaves it out")
 
+# Of the bytes of a file, and of JSON as text.
+COMPRESSION = Rule(
+    "compression", "does not recognise any but gzip and zip", "convert writes it plain, or as gzip"
+)
+BEHIND_GZIP = Rule(
+    "behind-gzip",
+    "refuses gzip data with anything but more gzip data behind them",
+    "convert writes the trace alone",
+)
+DAMAGED = Rule(
+    "damaged",
+    "refuses it, or shows what is wrong",
+    "convert keeps what can be unpacked; get the file once more, if you can",
+    is_loss=True,
+)
+FILE_START = Rule(
+    "file-start",
+    'does not recognise JSON unless it starts with {" or [{" in UTF-8, without a byte-order mark',
+    "convert writes such a file",
+)
+UNCLOSED = Rule(
+    "unclosed",
+    "shows a list that is not closed, refuses an object that is not, as strict readers do both",
+    "convert closes it",
+)
+BROKEN_EVENT = Rule(
+    "broken-event", "refuses the whole file at it", "convert leaves it out", is_loss=True
+)
+NO_EVENT = Rule(
+    "no-event",
+    "refuses the whole file at what is no object, and counts an error for an empty one",
+    "convert leaves it out",
+)
+NOT_A_NUMBER = Rule(
+    "not-a-number",
+    "drops it with the arguments after it, or never comes to an end",
+    "convert writes null",
+)
+LOOSE_JSON = Rule(
+    "loose-json",
+    "refuses some of what is almost JSON and drops other, as strict readers refuse it all",
+    "convert writes JSON",
+)
+COMMAS = Rule(
+    "commas",
+    "refuses a comma too many, unless at the end; strict readers refuse one too few too",
+    "convert sets them right",
+)
+NOT_UTF8 = Rule("not-utf-8", "shows broken characters", "convert writes UTF-8")
+CONTROL_CHARACTER = Rule(
+    "control-character",
+    "cuts a text at a NUL; strict readers refuse the whole file",
+    "convert writes an escape",
+)
+BAD_ESCAPE = Rule(
+    "bad-escape",
+    "shows the escape as it is written, or loses its backslash; strict readers refuse the file",
+    "convert writes the characters that are meant",
+)
+ESCAPES = Rule(
+    "escapes",
+    r"shows escapes as they are written, in texts without \" (v52; v58 shows what they stand for)",
+    "write characters as UTF-8; convert to .pftrace keeps texts of several lines",
+)
+SURROGATES = Rule(
+    "surrogates",
+    r"refuses the whole file at an escaped surrogate in a text with \", else shows the escape",
+    "convert writes characters as UTF-8",
+)
+NESTING = Rule(
+    "nesting", "may refuse or crash", "convert leaves out what is nested deeper", is_loss=True
+)
+TRAILING_TEXT = Rule(
+    "trailing-text", "passes it by; strict readers refuse the file", "convert leaves it out"
+)
+SEVERAL_LISTS = Rule(
+    "several-lists",
+    "shows all events; strict readers those of the last list, or none",
+    "convert writes one list",
+)
+EVENT_LINES = Rule(
+    "event-lines", "shows nothing of events that stand in no list", "convert puts them into one"
+)
+
 RULES = {rule.name: rule for rule in globals().values() if isinstance(rule, Rule)}
 
 

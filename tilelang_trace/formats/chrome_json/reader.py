@@ -9,6 +9,7 @@ something that our writer does not write: so that both ways say the same of ever
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from operator import itemgetter
 
 import numpy as np
@@ -17,9 +18,12 @@ import orjson
 from tilelang_trace import long_work
 from tilelang_trace.errors import UserError
 from tilelang_trace.formats import envelope
+from tilelang_trace.formats.chrome_json import escapes
+from tilelang_trace.formats.chrome_json.document import Document
 from tilelang_trace.formats.chrome_json.events import CLOCK, EventReader
-from tilelang_trace.trace import failures
+from tilelang_trace.trace import failures, findings
 from tilelang_trace.trace.build import TraceBuilder
+from tilelang_trace.trace.findings import Rule
 from tilelang_trace.trace.json_values import Json
 from tilelang_trace.trace.model import Ints
 
@@ -30,7 +34,8 @@ _BLOCK = 1 << 16
 the garbage collector looks at them.
 """
 
-_TOLD_EVERY = 1 << 14
+BESIDE = "beside_events"
+"""The key in the metadata for what a file of another tool has beside its list of events."""
 
 
 def read(data: bytes) -> TraceBuilder:
@@ -40,37 +45,61 @@ def read(data: bytes) -> TraceBuilder:
 
 
 def read_any(data: bytes) -> TraceBuilder:
-    """The same for any file, whoever wrote it."""
-    try:
-        document = orjson.loads(data)
-    except orjson.JSONDecodeError as error:
-        raise UserError(f"not valid JSON: {error.msg} at line {error.lineno}") from None
-    reader = EventReader(_place)
-    if isinstance(document, dict):
-        other = document.get("otherData")
-        sealed = other.get(envelope.NAME) if isinstance(other, dict) else None
-        if isinstance(sealed, dict):
-            reader.open(sealed)
-        document = document.get("traceEvents")
-    if not isinstance(document, list):
+    """The same for any file, whoever wrote it, and however broken it is."""
+    document = Document(data)
+    if not document.lists:
         raise UserError('JSON, but no trace: no list of events and no "traceEvents"')
-    for number, event in enumerate(document, 1):
-        if not isinstance(event, dict) or not isinstance(event.get("ph"), str):
-            raise UserError(f'event {number} of "traceEvents" is no event: no "ph"')
-        if event["ph"] == "M":
-            reader.take_name(event)
-    long_work.stage("taking in events", len(document), "events")
-    for number, event in enumerate(document, 1):
-        if not number % _TOLD_EVERY:
-            long_work.reached(number)
-        if event["ph"] != "M":
-            reader.take(number, event)
+    reader = EventReader(document.places.event)
+    reader.builder.findings = document.findings
+    other = document.beside.get("otherData")
+    sealed = other.get(envelope.NAME) if isinstance(other, dict) else None
+    if isinstance(sealed, dict):
+        reader.open(sealed)
+    else:
+        if document.beside:
+            reader.builder.metadata[BESIDE] = document.beside
+        _tell_escapes(data, document)
+    phases = 0
+    for _, block in document.events:
+        for event in block:
+            phases += isinstance(event.get("ph"), str)
+            if event.get("ph") == "M":
+                reader.take_name(event)
+    if document.kept and not phases:
+        raise UserError(
+            f'JSON, but no trace: none of {document.kept} objects is an event with "ph"'
+        )
+    long_work.stage("taking in events", document.count, "events")
+    document.events.reverse()
+    while document.events:  # each is gone when it is taken, for the memory
+        first, block = document.events.pop()
+        for number, event in enumerate(block, first):
+            phase = event.get("ph")
+            if not isinstance(phase, str):
+                rule = findings.BROKEN_EVENT if event else findings.NO_EVENT
+                place = partial(document.places.event, number)
+                document.findings.add(place, rule, 'left out: it has no "ph"')
+            elif phase != "M":
+                reader.take(number, event)
+        long_work.reached(first)
     return reader.finish()
 
 
-def _place(number: int) -> str:
-    """What the findings call the event with this number."""
-    return f"event {number}"
+def _tell_escapes(data: bytes, document: Document) -> None:
+    if b"\\" not in data:
+        return
+    places = document.places
+
+    def told(place: int, rule: Rule, shown: str) -> None:
+        document.findings.add(lambda: places.event_at(place), rule, shown)
+
+    for start, stop in places.stretches():
+        escapes.tell(data, start, stop, told)
+
+
+def _line(number: int) -> str:
+    """Where the event with this number is in a file as our writer writes it."""
+    return f"event {number} (line {number + 1})"
 
 
 class _Unlike(Exception):
@@ -87,7 +116,7 @@ def read_lines(data: bytes) -> TraceBuilder | None:
         sealed = rest["otherData"][envelope.NAME]
         if len(rest) > 2 or not isinstance(sealed, dict):
             return None
-        reader = EventReader(_place)
+        reader = EventReader(_line)
         reader.open(sealed)
         builder = reader.builder
         known = [*builder.lanes], [*builder.processes], [*builder.counter_tracks]
