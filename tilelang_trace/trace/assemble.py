@@ -127,14 +127,13 @@ def _mend_lanes(parts: Parts, lanes_to_mend: Iterable[int]) -> Parts:
         mended = mend(begin[rows], end[rows])
         begin[rows], end[rows], sub_lane[rows] = mended.begin, mended.end, mended.lane
         extra[lane] = int(mended.lane.max())
-        for index, rule, done, other in mended.mends:
-            row = int(rows[index])
-            if other >= 0:
-                first, second = (
-                    parts.strings[int(parts.name[k])] for k in (int(rows[other]), row)
-                )
-                done = f"{second!r} overlaps {first!r} of {place(int(rows[other]))}: {done}"
-            findings.add(partial(place, row), rule, done)
+        for done in mended.mends:
+            row, text = int(rows[done.index]), done.done
+            if done.other >= 0:
+                other = int(rows[done.other])
+                mine, its = (parts.strings[int(parts.name[k])] for k in (row, other))
+                text = f"{mine!r} overlaps {its!r} of {place(other)}: {text}"
+            findings.add(partial(place, row), done.rule, text)
 
     # A further lane stands right below the one that it came from.
     first = np.zeros(len(parts.lanes), np.int32)

@@ -67,7 +67,8 @@ def too_deep(lane: Ids, begin: Ints, end: Ints) -> Ids:
     return np.concatenate(found)
 
 
-class Mend(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Mend:
     """What was done to one slice."""
 
     index: int
