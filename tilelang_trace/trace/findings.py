@@ -82,6 +82,11 @@ NO_DURATION = Rule(
     "convert gives it 1 ns",
     is_loss=True,
 )
+ODD_NUMBER = Rule(
+    "odd-number",
+    "refuses the whole file (v52), or all behind it, for a time that is no number of JSON",
+    "convert writes it as a number, or leaves it out where it is none",
+)
 NEGATIVE_TIME = Rule(
     "negative-time", "drops what is before zero", "convert writes times from the first one on"
 )

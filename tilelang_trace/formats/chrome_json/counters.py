@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 
 from tilelang_trace.formats.chrome_json import ids, times
 from tilelang_trace.trace.build import TraceBuilder
@@ -61,9 +62,8 @@ class Counters:
 def _number(value: Json) -> float | None:
     """A value as Perfetto takes it: a number, or text that is one."""
     if isinstance(value, str):
-        found = times.number(value)
-        return None if found is None else float(found)
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        value = times.number(value)
+    if isinstance(value, bool) or not isinstance(value, (int, float, Fraction)):
         return None
     try:
         measured = float(value)

@@ -79,6 +79,7 @@ class EventReader:
         self._is_empty = False
         phase = phase[0]  # all that counts for Perfetto
         if phase == "M":
+            self._check_numbers(number, event, "M")
             self._rows.take_metadata(number, event)
             return
         take = _TAKE.get(phase)
@@ -100,6 +101,7 @@ class EventReader:
             return
         if not self.is_ours:
             self._check(number, event, exact)
+            self._check_numbers(number, event, phase)
         take(self, number, event, phase, time)
 
     def finish(self) -> TraceBuilder:
@@ -168,6 +170,14 @@ class EventReader:
         if "cname" in event and not self._has_colour:
             self._has_colour = True
             self._tell(number, findings.COLOUR, f"{_short(event['cname'])} is left out")
+
+    def _check_numbers(self, number: int, event: Event, phase: str) -> None:
+        for key in _TIMES:
+            value = event.get(key, 0)
+            if value.__class__ is float or value.__class__ is int or times.is_plain(value):
+                continue
+            if not (phase == "X" and key == "dur" and times.exact(value) is None):  # told anyway
+                self._tell(number, findings.ODD_NUMBER, f"{key!r} is {_short(value)}")
 
     def _check_depth(self) -> None:
         builder = self.builder
@@ -382,6 +392,9 @@ _SINCE_1970 = range(10**18, 4 * 10**18)
 
 _THREAD_TIMES = ("tts", "tdur")
 """Times of a thread's own clock, which become arguments."""
+
+_TIMES = ("ts", "dur", *_THREAD_TIMES)
+"""What Perfetto takes for a number in any event."""
 
 _TAKE: dict[str, Callable[[EventReader, int, Event, str, int], None]] = {
     "X": EventReader._take_slice,

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from fractions import Fraction
 from functools import partial
 
 from tilelang_trace.formats.chrome_json import ids, times
@@ -36,7 +37,7 @@ class Rows:
         """The lane for instants of a process, or of the whole trace."""
         self._names: dict[tuple[Id, Id | None], tuple[int, str]] = {}
         """Of each process and thread: when it was given, and the name; the last one counts."""
-        self._sorted: dict[tuple[Id, Id | None], float] = {}
+        self._sorted: dict[tuple[Id, Id | None], float | Fraction] = {}
         """The sort index of each process and thread that has one."""
         self._first_sorted = 0
         """Number of the first event that gives one."""
@@ -161,7 +162,9 @@ class Rows:
         if not self._sorted:
             return
         builder, index = self._builder, self._sorted
-        of_process: dict[Id, float] = {pid: index.get((pid, None), 0) for pid in self._processes}
+        of_process: dict[Id, float | Fraction] = {
+            pid: index.get((pid, None), 0) for pid in self._processes
+        }
         processes = sorted(self._processes, key=of_process.__getitem__)
         rank = {pid: number for number, pid in enumerate(processes)}
         threads = sorted(self._threads, key=lambda key: (rank[key[0]], index.get(key, 0)))
@@ -205,11 +208,10 @@ _FIELDS = {
 """The argument that counts of each metadata event that Perfetto knows."""
 
 
-def _number(value: Json) -> float | None:
+def _number(value: Json) -> float | Fraction | None:
     """A sort index, also one that is text."""
     if isinstance(value, str):
-        found = times.number(value)
-        return None if found is None else float(found)
+        return times.number(value)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value:
         return None
     return value

@@ -19,6 +19,8 @@ The sum of two is rounded once.
 """
 
 _NUMBER = re.compile(r"([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,9}))?", re.ASCII)
+_PLAIN = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
+"""A number as JSON has it."""
 _LONGEST = 1000
 """Characters of a number that is text."""
 
@@ -45,7 +47,7 @@ def total(time: Exact, duration: Exact) -> Exact:
 
 
 def number(text: str) -> Fraction | None:
-    """The number that a text is; None if it is none, or one beyond 10^±99."""
+    """The number that a text is; None if it is none, or one beyond ±10^400."""
     text = text.strip()
     found = _NUMBER.fullmatch(text) if len(text) <= _LONGEST else None
     if found is None:
@@ -56,9 +58,10 @@ def number(text: str) -> Fraction | None:
         return None
     power = int(exponent or 0) - len(decimals or "")
     value = int(digits)
-    if value == 0:
+    size = len(digits.lstrip("0")) + power
+    if value == 0 or size < -400:
         return Fraction(0)
-    if not -99 <= len(digits.lstrip("0")) + power <= 99:
+    if size > 400:
         return None
     value = -value if sign == "-" else value
     return Fraction(value * 10**power) if power >= 0 else Fraction(value, 10**-power)
@@ -71,6 +74,13 @@ def _of_text(text: str) -> Exact | None:
     whole = math.trunc(value)
     rest = (value - whole) * 1000
     return whole * 1000, rest or 0
+
+
+def is_plain(value: Json) -> bool:
+    """Whether Perfetto takes it for a number: as such, or as text that JSON would take for one."""
+    if isinstance(value, str):
+        return _PLAIN.fullmatch(value) is not None
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def as_perfetto_reads(value: Json) -> int | None:
