@@ -125,7 +125,6 @@ BAD_COUNTER = Rule(
     "bad-counter",
     "passes by values of counters that are no numbers, or never ends loading (v52, NaN)",
     "convert leaves them out",
-    is_loss=True,
 )
 BAD_FLOW = Rule(
     "bad-flow",
@@ -136,7 +135,6 @@ LOOSE_FLOW = Rule(
     "loose-flow",
     "draws no arrow that has no start, or no slice at one of its ends",
     "convert leaves it out",
-    is_loss=True,
 )
 REUSED_FLOW = Rule(
     "reused-flow",

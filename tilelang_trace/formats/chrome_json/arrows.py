@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
+from tilelang_trace.formats.chrome_json import ids
 from tilelang_trace.formats.chrome_json.ids import Id
 from tilelang_trace.trace.build import TraceBuilder
-from tilelang_trace.trace.findings import LOOSE_FLOW, REUSED_FLOW
+from tilelang_trace.trace.findings import BAD_FLOW, LOOSE_FLOW, REUSED_FLOW
+from tilelang_trace.trace.json_values import Json
 
 Arrow = tuple["Id | None", ...]
 """What the ends of one arrow share: the id; of s, t and f also category and name."""
@@ -38,9 +41,47 @@ class Arrows:
         self._builder, self._place = builder, place
         self._ends: list[ArrowEnd] = []
 
-    def take(self, end: ArrowEnd) -> None:
-        """Take an end, in the order of the file."""
-        self._ends.append(end)
+    def take_event(
+        self,
+        number: int,
+        event: Mapping[str, Json],
+        phase: str,
+        time: int,
+        labels: tuple[str, str],
+        thread: tuple[Id, Id],
+    ) -> None:
+        """Take an event of the phases s, t and f, with its name and category."""
+        value = event.get("id")
+        if value is None and (own := ids.async_id(event)) is not None:
+            value = own[1]
+        arrow = self._id(number, value), *labels
+        next_slice = phase == "f" and event.get("bp") != "e"
+        self._ends.append(ArrowEnd(arrow, phase, time, number, thread, next_slice=next_slice))
+
+    def take_slice(
+        self,
+        number: int,
+        event: Mapping[str, Json],
+        time: int,
+        row: int,
+        thread: tuple[Id, Id],
+    ) -> None:
+        """Take a slice that has a `bind_id`."""
+        into, out = event.get("flow_in") is True, event.get("flow_out") is True
+        phase = "t" if into and out else "s" if out else "f" if into else ""
+        arrow = (self._id(number, event["bind_id"]),)
+        end = ArrowEnd(arrow, phase, time, number, thread, row)
+        if phase:
+            self._ends.append(end)
+        else:
+            self._tell(end, "'bind_id' with neither 'flow_in' nor 'flow_out'")
+
+    def _id(self, number: int, value: Json) -> Id | None:
+        id_, is_read = ids.flow_id(value)
+        if not is_read:
+            done = f"the id is {ids.shown(value)}: kept"
+            self._builder.finding(partial(self._place, number), BAD_FLOW, done)
+        return id_
 
     def points(self, lanes: dict[tuple[Id, Id], int]) -> set[tuple[int, int]]:
         """Lane and time of the ends that are no slices."""
@@ -58,7 +99,8 @@ class Arrows:
             self._join(ends)
 
     def _tell(self, end: ArrowEnd, done: str) -> None:
-        self._builder.finding(lambda: self._place(end.number), LOOSE_FLOW, f"{done}: left out")
+        place = partial(self._place, end.number)
+        self._builder.finding(place, LOOSE_FLOW, f"{done}: left out")
 
     def _join(self, ends: list[ArrowEnd]) -> None:
         """Steps and ends come from the last start or step before them, in the order of time."""
@@ -69,11 +111,8 @@ class Arrows:
         for end in ends:
             if end.phase == "s":
                 if source is not None:
-                    self._builder.finding(
-                        lambda number=end.number: self._place(number),  # type: ignore[misc]
-                        REUSED_FLOW,
-                        "starts the same arrow again: taken for a new one",
-                    )
+                    done = "starts the same arrow again: taken for a new one"
+                    self._builder.finding(partial(self._place, end.number), REUSED_FLOW, done)
                 source = end.row
             elif source is None:
                 self._tell(end, f"{end.phase!r} has no start")

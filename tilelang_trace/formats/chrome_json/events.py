@@ -9,24 +9,21 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Mapping
 from functools import partial
-from operator import itemgetter
-from typing import Any
-
-import numpy as np
 
 from tilelang_trace.errors import UserError
 from tilelang_trace.formats import envelope
 from tilelang_trace.formats.chrome_json import ids, times
-from tilelang_trace.formats.chrome_json.arrows import ArrowEnd, Arrows
+from tilelang_trace.formats.chrome_json.arrows import Arrows
 from tilelang_trace.formats.chrome_json.async_slices import AsyncEvent, AsyncSlices
+from tilelang_trace.formats.chrome_json.begins_and_ends import BeginOrEnd, BeginsAndEnds
+from tilelang_trace.formats.chrome_json.checks import THREAD_TIMES, Checks
 from tilelang_trace.formats.chrome_json.counters import Counters
+from tilelang_trace.formats.chrome_json.ids import shown
 from tilelang_trace.formats.chrome_json.instants import Instant, Instants
 from tilelang_trace.formats.chrome_json.rows import Rows
 from tilelang_trace.trace import failures, findings
 from tilelang_trace.trace.build import TraceBuilder
 from tilelang_trace.trace.json_values import Json
-from tilelang_trace.trace.named_ends import NamedSlices
-from tilelang_trace.trace.nesting import too_deep
 
 Event = dict[str, Json]
 
@@ -49,13 +46,10 @@ class EventReader:
         self._async = AsyncSlices(self.builder)
         self._arrows = Arrows(self.builder, place)
         self._instants = Instants(self.builder)
-        self._begins_and_ends: dict[int, list[tuple[int, int, int, Event]]] = {}
-        """Per lane (time, number of the event, row of what begins or -1, event)."""
-        self._arguments: dict[int, dict[str, Json]] = {}
-        """Arguments of the slices from begins and ends; of one name the end's counts."""
+        self._begins_and_ends = BeginsAndEnds(self.builder, self._tell)
+        self._checks = Checks(self._tell)
         self.numbers = array("q")
         """Number of the event that each row of the builder came from."""
-        self._has_colour = False
         self._is_empty = True
         self._first_bad: int | None = None
         """Number of the first thing that is no event."""
@@ -79,7 +73,7 @@ class EventReader:
         self._is_empty = False
         phase = phase[0]  # all that counts for Perfetto
         if phase == "M":
-            self._check_numbers(number, event, "M")
+            self._checks.numbers(number, event, "M")
             self._rows.take_metadata(number, event)
             return
         take = _TAKE.get(phase)
@@ -91,17 +85,16 @@ class EventReader:
             return
         exact = times.exact(event.get("ts"))
         if exact is None:
-            done = f"'ts' is {_short(event.get('ts'))}: left out"
+            done = f"'ts' is {shown(event.get('ts'))}: left out"
             self._tell(number, findings.NO_TIME, done)
             return
         time = self.opened.origin + times.nanoseconds(exact)
         if time not in times.CLOCK:
-            done = f"'ts' is {_short(event['ts'])}: left out"
+            done = f"'ts' is {shown(event['ts'])}: left out"
             self._tell(number, findings.FAR_TIME, done)
             return
         if not self.is_ours:
-            self._check(number, event, exact)
-            self._check_numbers(number, event, phase)
+            self._checks.event(number, event, phase, exact)
         take(self, number, event, phase, time)
 
     def finish(self) -> TraceBuilder:
@@ -111,16 +104,15 @@ class EventReader:
         if self._is_empty and self._first_bad is not None:
             raise UserError(f"no trace: {self._place(self._first_bad)} is no event, nor is another")
         builder, numbers = self.builder, self.numbers
-        self._take_begins_and_ends()
-        for row, arguments in self._arguments.items():
-            builder.arguments.add(row, arguments)
+        self._begins_and_ends.pair(self._async, numbers.__getitem__)
+        self._async.stand_on_lanes()
         builder.place = lambda row: self._place(numbers[row])
         if self.is_ours:
             self._take_flows(self._arrows_of_ours)
         else:
             self._instants.settle(self._arrows.points(self._rows.lanes), self._add_point)
             self._arrows.join(self._rows.lanes)
-            self._check_depth()
+            self._checks.depth(builder, numbers.__getitem__)
             self._rows.add_idle()
             self._tell_real_time()
         self._rows.name()
@@ -139,7 +131,7 @@ class EventReader:
                 and len(flow) == 2
                 and all(type(row) is int and row in known for row in flow)
             ):
-                raise UserError(f"the trace's own header is damaged: no flow is {_short(flow)}")
+                raise UserError(f"the trace's own header is damaged: no flow is {shown(flow)}")
             self.builder.flows.append((flow[0], flow[1]))
 
     def _is_derived(self, phase: str, event: Event) -> bool:
@@ -156,34 +148,6 @@ class EventReader:
 
     def _tell(self, number: int, rule: findings.Rule, done: str) -> None:
         self.builder.finding(partial(self._place, number), rule, done)
-
-    def _check(self, number: int, event: Event, exact: times.Exact) -> None:
-        """Tell what Perfetto would not show as meant."""
-        whole, rest = exact
-        if whole < 0:
-            self._tell(number, findings.NEGATIVE_TIME, f"'ts' is {_short(event['ts'])}: kept")
-        elif rest and whole > envelope.EXACT_NS:
-            time, theirs = times.nanoseconds(exact), times.as_perfetto_reads(event["ts"])
-            if theirs is not None and theirs != time:
-                done = f"read exactly, {abs(theirs - time)} ns off in Perfetto"
-                self._tell(number, findings.COARSE_TIME, done)
-        if "cname" in event and not self._has_colour:
-            self._has_colour = True
-            self._tell(number, findings.COLOUR, f"{_short(event['cname'])} is left out")
-
-    def _check_numbers(self, number: int, event: Event, phase: str) -> None:
-        for key in _TIMES:
-            value = event.get(key, 0)
-            if value.__class__ is float or value.__class__ is int or times.is_plain(value):
-                continue
-            if not (phase == "X" and key == "dur" and times.exact(value) is None):  # told anyway
-                self._tell(number, findings.ODD_NUMBER, f"{key!r} is {_short(value)}")
-
-    def _check_depth(self) -> None:
-        builder = self.builder
-        columns = (builder.slice_lanes, builder.begins, builder.ends)
-        for row in too_deep(*map(np.array, columns)).tolist():
-            self._tell(self.numbers[row], findings.TOO_DEEP, "kept")
 
     def _tell_real_time(self) -> None:
         """Where times are those since 1970, say in the metadata when the first slice begins, as a
@@ -206,20 +170,19 @@ class EventReader:
             return name, category
         for key, value in (("name", name), ("cat", category)):
             if value is not None and not isinstance(value, str):
-                done = f"{key!r} is {_short(value)}: taken as text"
+                done = f"{key!r} is {shown(value)}: taken as text"
                 self._tell(number, findings.NO_TEXT, done)
-        texts = ["" if value is None else ids.text(value) for value in (name, category)]
-        return texts[0], texts[1]
+        return _texts(event)
 
     def _arguments_of(self, number: int, event: Event) -> dict[str, Json]:
         arguments = event.get("args")
         if not isinstance(arguments, dict):
             if arguments is not None:
-                done = f"'args' is {_short(arguments)}: kept as one argument"
+                done = f"'args' is {shown(arguments)}: kept as one argument"
                 self._tell(number, findings.NO_ARGUMENTS, done)
             arguments = {} if arguments is None else {"args": arguments}
         if not self.is_ours:
-            for key in _THREAD_TIMES:
+            for key in THREAD_TIMES:
                 if key in event:
                     arguments = {key: event[key], **arguments}
         return arguments
@@ -227,7 +190,7 @@ class EventReader:
     # -------------------------------------------------------------------------- the phases
 
     def _begin(self, number: int, event: Event, lane: int, begin: int, end: int) -> int:
-        """The row of a slice that begins here. (Its arguments may be added later.)"""
+        """The row of a slice that begins here, without its arguments."""
         name, category = self._labels(number, event)
         arguments = event.get("args")
         status = arguments.get("status") if isinstance(arguments, dict) else None
@@ -239,12 +202,12 @@ class EventReader:
         begin, duration = times.exact(event["ts"]), times.exact(event.get("dur"))
         end = time + 1
         if begin is None or duration is None:
-            done = f"'dur' is {_short(event.get('dur'))}: given 1 ns"
+            done = f"'dur' is {shown(event.get('dur'))}: given 1 ns"
             self._tell(number, findings.NO_DURATION, done)
         else:
             end = self.opened.origin + times.nanoseconds(times.total(begin, duration))
         if end not in times.CLOCK:
-            done = f"'dur' is {_short(event['dur'])}: given 1 ns"
+            done = f"'dur' is {shown(event['dur'])}: given 1 ns"
             self._tell(number, findings.FAR_TIME, done)
             end = time + 1
         row = self._begin(number, event, self._lane(number, event), time, end)
@@ -252,15 +215,14 @@ class EventReader:
             self.builder.arguments.add(row, arguments)
         self._bind(number, event, time, row)
 
-    def _take_begin(self, number: int, event: Event, phase: str, time: int) -> None:
-        lane = self._lane(number, event)
-        row = self._begin(number, event, lane, time, time + 1)
-        self._begins_and_ends.setdefault(lane, []).append((time, number, row, event))
-        self._bind(number, event, time, row)
-
-    def _take_end(self, number: int, event: Event, phase: str, time: int) -> None:
-        lane = self._lane(number, event)
-        self._begins_and_ends.setdefault(lane, []).append((time, number, -1, event))
+    def _take_begin_or_end(self, number: int, event: Event, phase: str, time: int) -> None:
+        lane, row = self._lane(number, event), -1
+        if phase == "B":
+            row = self._begin(number, event, lane, time, time + 1)
+            self._bind(number, event, time, row)
+        labels = _texts(event) if row >= 0 else self._labels(number, event)
+        arguments = self._arguments_of(number, event)
+        self._begins_and_ends.take(lane, BeginOrEnd(time, number, row, *labels, arguments))
 
     def _take_instant(self, number: int, event: Event, phase: str, time: int) -> None:
         scope = event.get("s")
@@ -289,7 +251,7 @@ class EventReader:
         self._counters.take(number, event, name, time, partial(self._place, number))
 
     def _take_async(self, number: int, event: Event, phase: str, time: int) -> None:
-        name, category = self._labels(number, event)
+        name, category = _texts(event) if phase == "b" else self._labels(number, event)
         id_, pid = ids.async_id(event), ids.row_id(event.get("pid"))
         if id_ is None or pid is None:
             missing = "pid" if pid is None else "id"
@@ -311,95 +273,20 @@ class EventReader:
         )
 
     def _take_arrow(self, number: int, event: Event, phase: str, time: int) -> None:
-        value = event.get("id")
-        if value is None and (id_ := ids.async_id(event)) is not None:
-            value = id_[1]
-        name, category = self._labels(number, event)
-        next_slice = phase == "f" and event.get("bp") != "e"
-        self._arrow(number, event, value, (category, name), phase, time, -1, next_slice)
+        labels, thread = self._labels(number, event), self._rows.key(event)
+        self._arrows.take_event(number, event, phase, time, labels, thread)
 
     def _bind(self, number: int, event: Event, time: int, row: int) -> None:
-        """The ends of arrows at a slice, which `bind_id` names."""
-        if "bind_id" not in event or self.is_ours:
-            return
-        into, out = event.get("flow_in") is True, event.get("flow_out") is True
-        phase = "t" if into and out else "s" if out else "f" if into else ""
-        if phase:
-            self._arrow(number, event, event["bind_id"], (), phase, time, row)
-        else:
-            done = "'bind_id' with neither 'flow_in' nor 'flow_out': left out"
-            self._tell(number, findings.LOOSE_FLOW, done)
-
-    def _arrow(
-        self,
-        number: int,
-        event: Event,
-        value: Json,
-        labels: tuple[str, ...],
-        phase: str,
-        time: int,
-        row: int,
-        next_slice: bool = False,
-    ) -> None:
-        id_, is_read = ids.flow_id(value)
-        if not is_read:
-            self._tell(number, findings.BAD_FLOW, f"the id is {_short(value)}: kept")
-        thread = self._rows.key(event)
-        end = ArrowEnd((id_, *labels), phase, time, number, thread, row, next_slice)
-        self._arrows.take(end)
-
-    # ------------------------------------------------------------------- begins and ends
-
-    def _take_begins_and_ends(self) -> None:
-        """Pair them, lane by lane in the order of their times."""
-        in_lanes = self._begins_and_ends.values()
-        last_times = (max(time for time, _, _, _ in events) for events in in_lanes)
-        last = max((*self.builder.ends, *last_times, self._async.last_time() or 0), default=0)
-        left: list[tuple[int, str]] = []
-        for events in in_lanes:
-            events.sort(key=itemgetter(0))
-            slices = NamedSlices(self.builder)
-            for time, number, row, event in events:
-                if row >= 0:
-                    # (The category without what a failed slice of ours has.)
-                    slices.begin(row, time, *self._labels(number, event))
-                    found: int | None = row
-                else:
-                    found = slices.end(time, *self._labels(number, event))
-                moved = 0 if found is None else slices.moved
-                self._paired(number, found, moved, self._arguments_of(number, event))
-            left += slices.finish(last)
-        self._async.pair(
-            lambda event, row, moved: self._paired(event.number, row, moved, event.arguments)
-        )
-        left += self._async.close(last)
-        self._async.stand_on_lanes()
-        for row, done in left:
-            self._tell(self.numbers[row], findings.NEVER_ENDED, done)
-
-    def _paired(self, number: int, row: int | None, moved: int, arguments: dict[str, Json]) -> None:
-        """What a begin or end belongs to, and by how much it was moved to come after others."""
-        if row is None:
-            self._tell(number, findings.END_WITHOUT_BEGIN, "left out")
-            return
-        if moved:
-            self._tell(number, findings.SHIFTED, f"moved by {moved} ns")
-        self._arguments.setdefault(row, {}).update(arguments)
+        if "bind_id" in event and not self.is_ours:
+            self._arrows.take_slice(number, event, time, row, self._rows.key(event))
 
 
 _SINCE_1970 = range(10**18, 4 * 10**18)
 """Times (ns) that a clock shows which counts from 1970 (2001 to 2096), and no other."""
 
-_THREAD_TIMES = ("tts", "tdur")
-"""Times of a thread's own clock, which become arguments."""
-
-_TIMES = ("ts", "dur", *_THREAD_TIMES)
-"""What Perfetto takes for a number in any event."""
-
 _TAKE: dict[str, Callable[[EventReader, int, Event, str, int], None]] = {
     "X": EventReader._take_slice,
-    "B": EventReader._take_begin,
-    "E": EventReader._take_end,
+    **dict.fromkeys("BE", EventReader._take_begin_or_end),
     **dict.fromkeys("iIR", EventReader._take_instant),
     "C": EventReader._take_counter,
     **dict.fromkeys("ben", EventReader._take_async),
@@ -408,9 +295,7 @@ _TAKE: dict[str, Callable[[EventReader, int, Event, str, int], None]] = {
 """What takes the events of each phase but M."""
 
 
-def _short(value: Any) -> str:
-    """A value in a message."""
-    if value is None:
-        return "missing"
-    text = ids.text(value)
-    return repr(text if len(text) <= 60 else f"{text[:57]}...")
+def _texts(event: Event) -> tuple[str, str]:
+    """Name and category, whatever they are."""
+    name, category = event.get("name"), event.get("cat")
+    return "" if name is None else ids.text(name), "" if category is None else ids.text(category)

@@ -23,6 +23,14 @@ def text(value: Json) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
+def shown(value: Json) -> str:
+    """A value in a message."""
+    if value is None:
+        return "missing"
+    whole = text(value)
+    return repr(whole if len(whole) <= 60 else f"{whole[:57]}...")
+
+
 def row_id(value: Json) -> Id | None:
     """A pid or tid, so that different ones differ; None if there is none."""
     if value is None or value.__class__ is int or value.__class__ is str:
