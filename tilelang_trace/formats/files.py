@@ -112,13 +112,26 @@ def check_keeps_data(path: str | os.PathLike[str]) -> None:
 def read(path: str | os.PathLike[str]) -> Trace:
     """The Trace in a file, whatever its name. Raises UserError if it is no trace."""
     data = content(path)
-    name = Path(path).name
     with _told_of(path):
-        long_work.stage(f"reading {name}", len(data), long_work.BYTES)
-        builder = sniff(data).read(data)
+        builder = _parsed(data, path)
         del data  # the Trace may be as large as the file: they need not be there together
-        long_work.stage(f"putting the slices of {name} in order")
-        return builder.build()
+        return _built(builder, path)
+
+
+def read_content(data: bytes, path: str | os.PathLike[str]) -> Trace:
+    """The Trace in the bytes that `content` or `contents_in` has for this path. Raises UserError."""
+    with _told_of(path):
+        return _built(_parsed(data, path), path)
+
+
+def _parsed(data: bytes, path: str | os.PathLike[str]) -> TraceBuilder:
+    long_work.stage(f"reading {Path(path).name}", len(data), long_work.BYTES)
+    return sniff(data).read(data)
+
+
+def _built(builder: TraceBuilder, path: str | os.PathLike[str]) -> Trace:
+    long_work.stage(f"putting the slices of {Path(path).name} in order")
+    return builder.build()
 
 
 def content(path: str | os.PathLike[str]) -> bytes:
@@ -162,11 +175,13 @@ def _file_and_member(path: Path) -> tuple[Path, str]:
     return path, ""
 
 
-def names_in(path: str | os.PathLike[str]) -> list[str]:
-    """The names of the traces in an archive; of what is none, an empty list. Raises UserError."""
+def contents_in(path: str | os.PathLike[str]) -> dict[str, bytes]:
+    """The traces in an archive, by name, all unpacked at once; none of what is no archive. Raises
+    UserError.
+    """
     with _told_of(path):
         data = uncompressed(Path(path).read_bytes())
-        return list(_traces_in(data)) if is_archive(data) else []
+        return _traces_in(data) if is_archive(data) else {}
 
 
 def _traces_in(data: bytes) -> dict[str, bytes]:
