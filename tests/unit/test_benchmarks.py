@@ -7,7 +7,7 @@ import pytest
 from tests.benchmarks import synthetic
 from tests.benchmarks.__main__ import bench, names, run
 from tests.benchmarks.measure import Figure
-from tests.perfetto.engine import EngineUnavailable
+from tilelang_trace.engine.errors import EngineUnavailable
 
 
 @pytest.mark.parametrize("name", names())
