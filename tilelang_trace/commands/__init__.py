@@ -27,6 +27,7 @@ COMMANDS = {
     "open": "Show traces in the Perfetto UI: the failed or slowest pass selected and in view.",
     "report": "Show where the time of a compile went, and what failed.",
     "compare": "Compare two compiles, or two sets of repeated ones: what changed, pass by pass.",
+    "check": "Say whether Perfetto will show a trace as meant, and if not, where and why.",
     "convert": "Convert a trace to another format: .pftrace, .json or .events.jsonl, each also "
     "with .gz; or draw it: .svg, .png.",
     "bundle": "Pack a trace for a bug report: redacted, with the issue's text, a picture and a "

@@ -184,6 +184,12 @@ def contents_in(path: str | os.PathLike[str]) -> dict[str, bytes]:
         return _traces_in(data) if is_archive(data) else {}
 
 
+def archive_content(path: str | os.PathLike[str]) -> bytes:
+    """The bytes of an archive, unpacked if they are compressed as a whole. Raises UserError."""
+    with _told_of(path):
+        return uncompressed(Path(path).read_bytes())
+
+
 def _traces_in(data: bytes) -> dict[str, bytes]:
     return {member.name: member.data for member in members(data) if _is_trace(member.data)}
 

@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +31,7 @@ import orjson
 
 from tilelang_trace.errors import UserError
 from tilelang_trace.formats import envelope, files
+from tilelang_trace.formats.archives.manifest import is_manifest
 from tilelang_trace.formats.archives.members import Member
 from tilelang_trace.formats.archives.writing import zipped
 from tilelang_trace.formats.clocks import shift_in
@@ -42,7 +42,6 @@ from tilelang_trace.trace.model import Trace
 ENDING = ".zip"
 
 _MANIFEST = "perfetto_manifest.json"
-_MANIFEST_BEGIN = re.compile(rb'\s*\{\s*"perfetto_manifest"')
 _BOOT = "BOOTTIME"
 
 
@@ -103,11 +102,6 @@ def moved_in(members: Sequence[Member]) -> dict[str, int]:
         return {e["path"]: int(e["clocks"]["offset_ns"]) for e in entries if "clocks" in e}
     except (ValueError, KeyError, TypeError):  # none, or one of another tool
         return {}
-
-
-def is_manifest(data: bytes) -> bool:
-    """Whether a member of an archive is its manifest."""
-    return bool(_MANIFEST_BEGIN.match(data))
 
 
 def sides_in(path: str) -> tuple[str, str]:

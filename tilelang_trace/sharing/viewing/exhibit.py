@@ -15,8 +15,9 @@ from tilelang_trace.analysis.compare.joint import JointTrace
 from tilelang_trace.analysis.compare.stretch import Clock, start_of
 from tilelang_trace.analysis.summary import slowest_row
 from tilelang_trace.formats import clocks, envelope, files
+from tilelang_trace.formats.archives.manifest import is_manifest
 from tilelang_trace.formats.archives.members import members
-from tilelang_trace.formats.archives.together import Original, is_manifest, moved_in, packed
+from tilelang_trace.formats.archives.together import Original, moved_in, packed
 from tilelang_trace.sharing.viewing.link import View
 from tilelang_trace.trace.failures import failures, main_failure
 from tilelang_trace.trace.model import Trace
