@@ -52,7 +52,7 @@ def exhibit(named: Mapping[str, Sequence[Original]], *, offline: bool) -> Exhibi
                 _shift(original) + moved.get(original.path.removeprefix(f"{path}/"), 0)
                 for original in originals
             ]
-            return _exhibit(path, Path(path).read_bytes(), originals, shifts)
+            return _exhibit(path, files.read_bytes(Path(path)), originals, shifts)
     if len(originals) == 1:
         return _single(originals[0])
     by_label = dict(zip(_labels(original.path for original in originals), originals))
@@ -67,7 +67,7 @@ def _moved_in_zip(path: str, originals: Sequence[Original]) -> dict[str, int] | 
     """By how many ns the manifest of an archive moves its members; None if Perfetto does not open
     it: it is no .zip, or it has visible members that are no traces, or entries for folders.
     """
-    data = Path(path).read_bytes()
+    data = files.read_bytes(Path(path))
     if not zipfile.is_zipfile(io.BytesIO(data)):
         return None
     traces, visible = {original.path for original in originals}, members(data)
@@ -89,7 +89,7 @@ def _single(original: Original) -> Exhibit:
     if data is None or files.sniff(data) is files.LOG:
         return _converted(_stem(path), trace)
     # As it is, compressed too; out of an archive unpacked.
-    whole = Path(path).read_bytes() if Path(path).is_file() else data
+    whole = files.read_bytes(Path(path)) if Path(path).is_file() else data
     return _exhibit(path, whole, [original], [clocks.shift_in(data, trace)])
 
 
