@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from tilelang_trace import long_work
 from tilelang_trace.errors import UserError
 from tilelang_trace.formats import files
-from tilelang_trace.formats.archives.pitfalls import pitfalls_of
 from tilelang_trace.opening import open_originals
 from tilelang_trace.reports.check.report import Checked
 from tilelang_trace.trace import findings
@@ -71,24 +70,47 @@ def the_engine() -> Iterator[Shell | Engine]:
 
 def check_file(path: str, engine: Shell | Engine | None = None) -> Checked:
     """All about one file. Raises UserError if it is no trace."""
+    if (
+        engine is not None
+        and os.path.exists(path)
+        and not os.path.isfile(path)
+        and not os.path.isdir(path)
+    ):
+        raise UserError(f"{path}: what can be read only once can't be given to an engine")
     originals = open_originals(path)
     is_archive = originals[0].path != path
     found = Findings()
     to_mend = []
-    notes = [_about_a_log(each.path) for each in originals if _is_log(each)]
+    notes = []
     for original in originals:
         own = original.trace.findings.copy()
-        if engine is not None and not _is_log(original):
+        is_log = _is_log(original)
+        if engine is not None and not is_log:
             for data in _as_perfetto_gets(original):
                 _ask(engine, data, own)
         if own.total:
             to_mend.append(original.path)
+        if is_log and not is_archive:
+            notes.append(_about_a_log(path))
         found.extend(_of_member(own, original.path, path) if is_archive else own)
     if is_archive:
-        long_work.stage(f"looking at the files in {Path(path).name}")
-        names = {each.path.removeprefix(f"{path}/"): each.trace for each in originals}
-        found.extend(pitfalls_of(files.archive_content(path), names))
+        notes += _look_at_the_archive(path, originals, found)
     return Checked(path, found, tuple(notes), _name(engine), tuple(to_mend))
+
+
+def _look_at_the_archive(path: str, originals: list[Original], found: Findings) -> list[str]:
+    """Tell of the pitfalls of an archive; returns what else is to be known."""
+    from tilelang_trace.formats.archives.members import members
+    from tilelang_trace.formats.archives.pitfalls import pitfalls_of
+    from tilelang_trace.sharing.bundle.members import unpacks_into_a_folder
+
+    long_work.stage(f"looking at the files in {Path(path).name}")
+    traces = {each.path.removeprefix(f"{path}/"): each.trace for each in originals}
+    data = files.archive_content(path)
+    if unpacks_into_a_folder(member.name for member in members(data)):
+        return ["a bundle to unpack: Perfetto opens the traces in its folder, not the archive"]
+    found.extend(pitfalls_of(data, traces))
+    return []
 
 
 def _name(engine: Shell | Engine | None) -> str:

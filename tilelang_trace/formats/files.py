@@ -208,7 +208,7 @@ def contents_in(path: str | os.PathLike[str]) -> dict[str, bytes]:
 def archive_content(path: str | os.PathLike[str]) -> bytes:
     """The bytes of an archive, unpacked if they are compressed as a whole. Raises UserError."""
     with _told_of(path):
-        return uncompressed(Path(path).read_bytes())
+        return uncompressed(read_bytes(Path(path)))
 
 
 def _traces_in(data: bytes) -> dict[str, bytes]:

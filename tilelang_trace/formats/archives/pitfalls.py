@@ -32,8 +32,9 @@ def pitfalls_of(data: bytes, traces: Mapping[str, Trace]) -> Findings:
     found = Findings()
     contents = {member.name: member.data for member in members(data)}
     manifests = [name for name, content in contents.items() if is_manifest(content)]
+    shown = {name: trace for name, trace in traces.items() if not _is_log(contents[name])}
     for name, content in contents.items():
-        if name not in traces and name not in manifests:
+        if name not in shown and name not in manifests:
             _tell_of_a_stranger(found, name, content)
     for entry in _entries(data):
         if entry.is_folder:
@@ -48,18 +49,26 @@ def pitfalls_of(data: bytes, traces: Mapping[str, Trace]) -> Findings:
     if manifests:
         manifest = read_manifest(manifests[0], contents[manifests[0]], found)
         manifest.tell_of_files(manifests[0], contents, found)
-    _tell_of_pids(found, traces, manifest.machines)
+    _tell_of_pids(found, shown, manifest.machines)
     return found
 
 
+def _is_log(data: bytes) -> bool:
+    return files.sniff(data) is files.LOG
+
+
 def _tell_of_a_stranger(found: Findings, name: str, data: bytes) -> None:
-    """Tell of a visible file that is no trace."""
+    """Tell of a visible file that is no trace to Perfetto."""
     try:
         known = files.sniff(data)
     except UserError:
         known = None
-    rule = findings.JSON_MEMBER if known is files.JSON else findings.UNKNOWN_MEMBER
-    found.add(name, rule, "no trace, and passed by")
+    if known is files.LOG:
+        found.add(name, findings.JSON_MEMBER, "a pass-event log, read as what it is")
+    elif known is files.JSON:
+        found.add(name, findings.JSON_MEMBER, "no trace, and passed by")
+    else:
+        found.add(name, findings.UNKNOWN_MEMBER, "no trace, and passed by")
 
 
 def _tell_of_pids(
@@ -85,7 +94,7 @@ class _Entry(NamedTuple):
 
 def _entries(data: bytes) -> Iterator[_Entry]:
     """What is in an archive, hidden or not. `members` has seen to it that it can be read."""
-    if zipfile.is_zipfile(io.BytesIO(data)):
+    if data.startswith(b"PK"):
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             for entry in archive.infolist():
                 head = b""
