@@ -94,5 +94,5 @@ def _problem(line: str) -> Problem:
         idx=None if _NULL in row["idx"] else int(row["idx"]),
         severity=row["severity"],
         value=int(row["value"]),
-        description=row["description"],
+        description=None if row["description"] == _NULL else row["description"],
     )
