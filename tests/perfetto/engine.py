@@ -18,6 +18,7 @@ import struct
 import subprocess
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, final
@@ -120,6 +121,13 @@ class Engine:
         log, self._log = self._log, None
         if log is not None:
             log.close()
+
+    def cpu_seconds(self) -> float:
+        """CPU time that the engine's process has used (Linux only)."""
+        if self._process is None:
+            raise EngineError("no trace is loaded")
+        # How the kernel numbers the CPU clock of a process, see clock_getcpuclockid(3).
+        return time.clock_gettime(~self._process.pid << 3 | 2)
 
     # ------------------------------------------------------------------------------- questions
 

@@ -189,6 +189,12 @@ def _colour(text: str) -> bytes:
     return field_text(53, text) if text else b""
 
 
+def flow_fields(starting: Iterable[int], ending: Iterable[int]) -> bytes:
+    """The arrows that start and that end at an event, as fields of it."""
+    starts = b"".join(field_fixed64(47, flow) for flow in starting)
+    return starts + b"".join(field_fixed64(48, flow) for flow in ending)
+
+
 class _Names:
     """Interned texts of one kind on one sequence; `new` gets those that no packet has yet."""
 
@@ -235,7 +241,7 @@ class PacketSequence:
         defaults = b"" if clock is None else field_varint(58, clock)
         defaults += field_bytes(11, field_varint(11, track_uuid))
         self._first = sequence + field_varint(13, _STATE_CLEARED) + field_bytes(59, defaults)
-        self._following = sequence + field_varint(13, _NEEDS_STATE) + b"\x40"
+        self.before_time = sequence + field_varint(13, _NEEDS_STATE) + b"\x40"
         """The fields before those of the event, up to the key of the timestamp."""
         self._new = bytearray()
         """Interned data that the next packet has to carry."""
@@ -262,14 +268,13 @@ class PacketSequence:
         ended_flows: Iterable[int] = (),
     ) -> bytes:
         """Begin of a slice; `colour` is a text whose hash Perfetto takes for the slice's colour."""
-        event = self.head(name, category)
+        if colour:
+            event = self.begin_of(category, colour) + self.event_name(name)
+        else:
+            event = self.head(name, category)
         for argument, value in arguments.items():
             event += self.argument(argument, value)
-        for flow in flows:
-            event += field_fixed64(47, flow)
-        for flow in ended_flows:
-            event += field_fixed64(48, flow)
-        return self.stamped(time, event + _colour(colour))
+        return self.stamped(time, event + flow_fields(flows, ended_flows))
 
     def end(self, time: int, arguments: Mapping[str, Json] = {}, *, colour: str = "") -> bytes:
         """End of the innermost open slice; its arguments join those of the begin."""
@@ -288,12 +293,10 @@ class PacketSequence:
         ended_flows: Iterable[int] = (),
     ) -> bytes:
         """An event without a duration."""
-        event = field_varint(9, _INSTANT) + self._labels(name, category)
+        event = field_varint(9, _INSTANT) + self._categories_of(category) + self.event_name(name)
         for argument, value in arguments.items():
             event += self.argument(argument, value)
-        for flow in ended_flows:
-            event += field_fixed64(48, flow)
-        return self.stamped(time, event)
+        return self.stamped(time, event + flow_fields((), ended_flows))
 
     def counter(self, time: int, value: float) -> bytes:
         """A value of a counter track."""
@@ -301,20 +304,35 @@ class PacketSequence:
 
     def stamped(self, time: int, event: bytes) -> bytes:
         """The packet of an event (the fields of a TrackEvent) at a time, ns."""
-        body = self._following + varint(time) + b"\x5a" + varint(len(event)) + event
+        body = self.before_time + varint(time) + b"\x5a" + varint(len(event)) + event
         if self._new:
-            body += field_bytes(12, bytes(self._new))
-            self._new.clear()
+            body += field_bytes(12, self.take_new())
         return varint(len(body)) + body
+
+    def take_new(self) -> bytes:
+        """The interned data (a field's content) that no packet has yet; the caller writes them, no
+        later than what needs them.
+        """
+        new = bytes(self._new)
+        self._new.clear()
+        return new
 
     def head(self, name: str, category: str) -> bytes:
         """The fields of a slice's begin that are the same each time."""
         known = self._heads.get((name, category))
         if known is None:
-            known = field_varint(9, _SLICE_BEGIN) + self._labels(name, category)
+            known = self.begin_of(category) + self.event_name(name)
             if len(self._heads) < _KEPT:
                 self._heads[name, category] = known
         return known
+
+    def begin_of(self, category: str, colour: str = "") -> bytes:
+        """The fields of a slice's begin apart from its name and arguments."""
+        return field_varint(9, _SLICE_BEGIN) + self._categories_of(category) + _colour(colour)
+
+    def event_name(self, name: str) -> bytes:
+        """The name of an event, as a field of it."""
+        return b"\x50" + self._events.iid(name)
 
     def argument(self, name: str, value: Json) -> bytes:
         """An argument, as a field of an event."""
@@ -337,10 +355,16 @@ class PacketSequence:
         """The same as `argument` for one name, with integer values: looked up at less cost."""
         return _Integers(self, name)
 
-    def _labels(self, name: str, category: str) -> bytes:
+    def integer(self, name: str, width: int) -> bytes:
+        """What stands in front of an integer that takes `width` bytes as a varint: with it, this is
+        what `argument` gives.
+        """
+        named = self._named(name)
+        return b"\x22" + varint(len(named) + 1 + width) + named + b"\x20"
+
+    def _categories_of(self, category: str) -> bytes:
         parts = category.split(",") if category else ()
-        categories = b"".join(b"\x18" + self._categories.iid(part) for part in parts)
-        return categories + b"\x50" + self._events.iid(name)
+        return b"".join(b"\x18" + self._categories.iid(part) for part in parts)
 
     def _named(self, name: str) -> bytes:
         return b"\x08" + self._arguments.iid(name)

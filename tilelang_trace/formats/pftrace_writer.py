@@ -6,14 +6,14 @@ import math
 from collections.abc import Iterator, Mapping
 from itertools import islice
 
+import numpy as np
+
 from tilelang_trace.formats import envelope
 from tilelang_trace.formats.flows import Flows
 from tilelang_trace.formats.packets import (
     CLOCK_BOOTTIME,
     CLOCK_MONOTONIC,
     CLOCK_REALTIME,
-    COLOURS,
-    DIFFERENCE_COLOURS,
     PacketSequence,
     clock_packet,
     joined,
@@ -21,6 +21,7 @@ from tilelang_trace.formats.packets import (
     root_packet,
     track_packet,
 )
+from tilelang_trace.formats.slice_packets import SlicePackets
 from tilelang_trace.trace import failures
 from tilelang_trace.trace.model import Trace
 
@@ -42,18 +43,39 @@ def write(trace: Trace) -> Iterator[bytes]:
     Times are those of the Trace; if it knows what the wall clock and the boot clock showed
     (metadata `start`), the file has a ClockSnapshot, so that it can be laid beside other traces.
     """
-    packets = _packets(trace)
+    origin = min(0, envelope.earliest(trace))
+    clocks = _clocks(trace) if not origin else {}
+    clock = CLOCK_MONOTONIC if clocks else None
+    tracks = _Tracks(trace)
+    found = failures.failures(trace)
+    flows = Flows(trace, found)
+    sequences = [
+        PacketSequence(_ROOT_SEQUENCE + 1 + lane, uuid, clock)
+        for lane, uuid in enumerate(tracks.lanes)
+    ]
+    yield from _pieces(_head(trace, origin, clocks, tracks))
+    yield from _pieces(sequence.first() for sequence in sequences)
+    slices = SlicePackets(trace, origin, flows)
+    bounds = np.searchsorted(trace.slices.lane, range(len(sequences) + 1)).tolist()
+    for sequence, start, stop in zip(sequences, bounds, bounds[1:]):
+        yield from slices.of_lane(range(start, stop), sequence)
+    yield from _pieces(_instants(trace, origin, sequences))
+    first_id = _ROOT_SEQUENCE + 1 + len(sequences)
+    yield from _pieces(_counters(trace, origin, tracks, clock, first_id))
+    yield from _pieces(_failures(found, origin, tracks, clock, flows))
+
+
+def _pieces(packets: Iterator[bytes]) -> Iterator[bytes]:
+    """Packets as pieces of a file, some at a time."""
     while piece := joined(islice(packets, _CHUNK)):
         yield piece
 
 
-def _packets(trace: Trace) -> Iterator[bytes]:
-    origin = min(0, envelope.earliest(trace))
-    clocks = _clocks(trace) if not origin else {}
+def _head(trace: Trace, origin: int, clocks: dict[int, int], tracks: _Tracks) -> Iterator[bytes]:
+    """What stands before all events."""
     yield root_packet(_ROOT_SEQUENCE)
     if clocks:
         yield clock_packet(_ROOT_SEQUENCE, clocks)
-    tracks = _Tracks(trace)
     start = max(0, clocks.get(CLOCK_BOOTTIME, envelope.earliest(trace) - origin))
     yield metadata_packet(
         _ROOT_SEQUENCE,
@@ -62,32 +84,6 @@ def _packets(trace: Trace) -> Iterator[bytes]:
         envelope.seal(trace, origin, tracks.lanes, tracks.counters),
     )
     yield from tracks.packets()
-
-    clock = CLOCK_MONOTONIC if clocks else None
-    found = failures.failures(trace)
-    flows = Flows(trace, found)
-    sequences = [
-        PacketSequence(_ROOT_SEQUENCE + 1 + lane, uuid, clock)
-        for lane, uuid in enumerate(tracks.lanes)
-    ]
-    for sequence in sequences:
-        yield sequence.first()
-    yield from _slices(trace, origin, sequences, flows)
-    yield from _instants(trace, origin, sequences)
-    yield from _counters(trace, origin, tracks, clock, _ROOT_SEQUENCE + 1 + len(sequences))
-    if found:
-        uuid = tracks.next_uuid()
-        yield track_packet(_ROOT_SEQUENCE, uuid, name=failures.ROW_NAME, rank=-1)
-        row = PacketSequence(tracks.next_uuid() + _ROOT_SEQUENCE, uuid, clock)
-        yield row.first()
-        for failure in found:
-            yield row.instant(
-                failure.time - origin,
-                failure.name,
-                failures.CATEGORY,
-                {},
-                ended_flows=[flows.of_failure[failure.row]],
-            )
 
 
 def boot_time_of(trace: Trace, time: int) -> int | None:
@@ -199,45 +195,6 @@ def _labels(trace: Trace) -> list[str]:
     return [f"{name} {version}" for name, version in compilers_first if version]
 
 
-def _slices(
-    trace: Trace, origin: int, sequences: list[PacketSequence], flows: Flows
-) -> Iterator[bytes]:
-    slices, strings = trace.slices, trace.strings
-    open_ends: list[int] = []
-    lane = -1
-    for start in range(0, len(slices), _CHUNK):
-        stop = min(start + _CHUNK, len(slices))
-        columns = zip(
-            range(start, stop),
-            (slices.begin[start:stop] - origin).tolist(),
-            (slices.end[start:stop] - origin).tolist(),
-            slices.name[start:stop].tolist(),
-            slices.category[start:stop].tolist(),
-            slices.lane[start:stop].tolist(),
-            trace.arguments.between(start, stop),
-        )
-        for row, begin, end, name, category, row_lane, arguments in columns:
-            while open_ends and (row_lane != lane or open_ends[-1] <= begin):
-                yield sequences[lane].end(open_ends.pop())
-            lane = row_lane
-            status = arguments.get("status")
-            written = failures.written_category(strings[category], status)
-            flagged = written != strings[category]
-            colour = COLOURS[status] if flagged else DIFFERENCE_COLOURS.get(written, "")
-            yield sequences[lane].begin(
-                begin,
-                strings[name],
-                written,
-                arguments,
-                colour=colour,
-                flows=flows.starting.get(row, ()),
-                ended_flows=flows.ending.get(row, ()),
-            )
-            open_ends.append(end)
-    for end in reversed(open_ends):
-        yield sequences[lane].end(end)
-
-
 def _instants(trace: Trace, origin: int, sequences: list[PacketSequence]) -> Iterator[bytes]:
     instants, strings = trace.instants, trace.strings
     for row, arguments in enumerate(trace.instant_arguments.between(0, len(instants))):
@@ -264,3 +221,23 @@ def _counters(
     ):
         if math.isfinite(value):  # viewers choke on NaN; a gap says it as well
             yield sequences[track].counter(time - origin, value)
+
+
+def _failures(
+    found: list[failures.Failure], origin: int, tracks: _Tracks, clock: int | None, flows: Flows
+) -> Iterator[bytes]:
+    """The row "Failures"."""
+    if not found:
+        return
+    uuid = tracks.next_uuid()
+    yield track_packet(_ROOT_SEQUENCE, uuid, name=failures.ROW_NAME, rank=-1)
+    row = PacketSequence(tracks.next_uuid() + _ROOT_SEQUENCE, uuid, clock)
+    yield row.first()
+    for failure in found:
+        yield row.instant(
+            failure.time - origin,
+            failure.name,
+            failures.CATEGORY,
+            {},
+            ended_flows=[flows.of_failure[failure.row]],
+        )

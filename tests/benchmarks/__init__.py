@@ -1,0 +1,1 @@
+"""What things cost, held against something else that does the same: see `__main__`."""
