@@ -4,6 +4,7 @@ reading.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +26,7 @@ class Failure:
     """When it failed: the end of the slice, ns."""
     name: str
     """`<pass> failed: <first line of the error>`."""
+    slice_name: str
 
 
 def first_line(error: Json) -> str:
@@ -45,8 +47,26 @@ def failures(trace: Trace) -> list[Failure]:
         if kind_of(trace.category(row)) is not None:
             line = first_line(errors.get(row))
             name = f"{trace.name(row)} failed: {line}" if line else f"{trace.name(row)} failed"
-            found.append(Failure(row, int(trace.slices.end[row]), name))
+            found.append(Failure(row, int(trace.slices.end[row]), name, trace.name(row)))
     return sorted(found, key=lambda failure: (failure.time, failure.row))
+
+
+def main_failure(trace: Trace, found: Sequence[Failure]) -> Failure | None:
+    """Of the failures the one to show first: the first that ended all that was around it, else the
+    first. One that the compile has caught, and gone on, is rarely what a person looks for.
+    """
+    if not found:
+        return None
+    statuses = trace.arguments.values("status")
+
+    def was_caught(failure: Failure) -> bool:
+        row = failure.row
+        while (row := int(trace.slices.parent[row])) >= 0:
+            if statuses.get(row) not in ERROR_STATUSES:
+                return True
+        return False
+
+    return next((f for f in found if not was_caught(f)), found[0])
 
 
 def written_category(category: str, status: Json) -> str:
