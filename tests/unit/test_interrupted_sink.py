@@ -89,7 +89,7 @@ def record(folder: Path, interrupted_step: str, at: int) -> tuple[bool, Trace]:
     sink.before_pass(None, later)
     sink.after_pass(None, later)
     sink.close_slice(compile_, None, {})
-    assert sink.stack == [] and sink.context is sink.default and not sink.context.passes
+    assert sink.stack == [] and sink.context is sink.default and sink.context.innermost is None
     journal.close()
     return struck, read_journals(folder)
 

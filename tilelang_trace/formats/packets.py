@@ -212,21 +212,6 @@ class _Names:
         return known
 
 
-class _Integers(dict[int, bytes]):
-    """An integer argument as a field of an event, by its value; what was asked for once is kept."""
-
-    def __init__(self, packets: PacketSequence, name: str) -> None:
-        super().__init__()
-        self._packets = packets
-        self._name = name
-
-    def __missing__(self, value: int) -> bytes:
-        field = self._packets.argument(self._name, value)
-        if len(self) < _KEPT:
-            self[value] = field
-        return field
-
-
 class PacketSequence:
     """The packets of one track: one sequence each, so that names and defaults are said once.
 
@@ -350,10 +335,6 @@ class PacketSequence:
             if len(self._annotations) < _KEPT and len(known) < 64:
                 self._annotations[key] = known
         return known
-
-    def integers(self, name: str) -> Mapping[int, bytes]:
-        """The same as `argument` for one name, with integer values: looked up at less cost."""
-        return _Integers(self, name)
 
     def integer(self, name: str, width: int) -> bytes:
         """What stands in front of an integer that takes `width` bytes as a varint: with it, this is

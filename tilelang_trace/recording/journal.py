@@ -22,6 +22,7 @@ from __future__ import annotations
 import itertools
 import mmap
 import os
+import sys
 import threading
 from pathlib import Path
 
@@ -32,6 +33,9 @@ SUFFIX = ".pftrace"
 
 _UNFINISHED = 0x7A
 """The key of field 15, with a length: no trace has one."""
+
+_CLOSED = -1
+"""In place of the room that there is, once there is none."""
 
 if BLOCK_BYTES % mmap.ALLOCATIONGRANULARITY:
     raise AssertionError("a block must be a whole number of pages")
@@ -66,19 +70,32 @@ class Journal:
             new.unlink()
             raise
 
-    def append(self, packet: bytes) -> None:
-        """Append one whole packet."""
+    def _append(self, packet: bytes) -> None:
+        """Append one whole packet.
+
+        There is no lock, which would cost more than the rest: CPython changes to another thread, or
+        to a signal's handler, only where something is called or a jump is taken. So what calls
+        something comes first, and from the `if` on, which is passed without a jump, the place is
+        taken by nobody else.
+        """
         size = len(packet) + 1
-        with self._lock:
-            while self._position + size > self._room:
-                self._advance(size)
-            # No call from here on: a signal's handler would run there, and it may append as well.
+        while True:
             begin = self._position
             end = begin + size
-            self._map[begin] = _UNFINISHED
-            self._map[begin + 1 : end] = packet
-            self._position = end
-            self._map[begin] = KEY
+            behind_key = slice(begin + 1, end)
+            if self._position == begin and end <= self._room:
+                self._map[begin] = _UNFINISHED
+                self._map[behind_key] = packet
+                self._position = end
+                self._map[begin] = KEY
+                return
+            self._make_room(size)
+
+    def _append_locked(self, packet: bytes) -> None:
+        with self._lock:
+            self._append(packet)
+
+    append = _append if getattr(sys, "_is_gil_enabled", lambda: True)() else _append_locked
 
     def has(self, packet: bytes) -> bool:
         """Whether this packet was appended, among the last ones."""
@@ -96,22 +113,33 @@ class Journal:
                 if last:
                     self._room += BLOCK_BYTES  # what was kept for it
                     self.append(last)
+                self._room = _CLOSED
                 os.ftruncate(self._descriptor, self._start + self._position)
             finally:
                 self.abandon()
 
     def abandon(self) -> None:
         """Close this process's view after a fork; the parent goes on writing the file."""
+        self._room = _CLOSED
         self._map.close()
         os.close(self._descriptor)
 
-    def _advance(self, size: int) -> None:
-        """Move the map on to where the next packet begins, with room for this many bytes."""
-        position = self._start + self._position
-        offset = position % mmap.ALLOCATIONGRANULARITY
-        start = position - offset
-        window, room = self._window(start, offset + size)
-        self._map, self._room, self._start, self._position = window, room, start, offset
+    def _make_room(self, size: int) -> None:
+        """Move the map on, if it must be, to where the next packet begins, with room for this many
+        bytes.
+        """
+        with self._lock:
+            if self._room == _CLOSED:
+                raise ValueError("the journal is closed")
+            while self._position + size > self._room:
+                position = self._start + self._position
+                offset = position % mmap.ALLOCATIONGRANULARITY
+                start = position - offset
+                window, room = self._window(start, offset + size)
+                old = self._map  # not to be unmapped in the middle of the next line
+                if self._start + self._position == position:  # else something was appended
+                    self._map, self._room, self._start, self._position = window, room, start, offset
+                del old
 
     def _window(self, start: int, size: int) -> tuple[mmap.mmap, int]:
         """A map of the file from `start` on, and how much of it can be filled: at least `size`."""

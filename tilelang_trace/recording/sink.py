@@ -13,11 +13,11 @@ from time import monotonic_ns
 from typing import Any, TypeAlias
 
 from tilelang_trace import pairing
+from tilelang_trace.formats.journal_packets import JournalPackets
 from tilelang_trace.formats.packets import (
     CLOCK_MONOTONIC,
     COLOURS,
     END,
-    PacketSequence,
     metadata_packet,
     track_packet,
 )
@@ -34,6 +34,9 @@ _NOTHING: Mapping[str, Json] = {}
 _SWALLOWED = error_argument("", "unknown", "failed; its exception was caught inside the compile")
 """The `error` of a pass whose exception nobody outside the compile could see."""
 
+
+_KEPT_HEADS = 1 << 12
+"""Of so many pass objects, what their begins have in common is kept."""
 
 _REPRODUCIBLE = ("exception", "unknown")
 """Causes of failures of the pass itself, and not of an instrument or by Ctrl-C."""
@@ -59,28 +62,32 @@ the thread, by which faulthandler names it.
 class OpenPass:
     """A pass that runs."""
 
-    __slots__ = ("info", "late", "mod", "sequence")
+    __slots__ = ("info", "inside", "late", "mod", "outer", "sequence")
 
-    def __init__(self, info: Any, sequence: int, mod: Any) -> None:
+    def __init__(self, info: Any, sequence: int, outer: OpenPass | None, mod: Any) -> None:
         self.info = info
         """TVM's PassInfo: the same object in the before- and the after-callback."""
         self.sequence = sequence
+        self.outer = outer
+        """The pass around it in the same context."""
         self.mod = mod
         """The module before it, or None: held, so that it is there if the pass fails."""
-        self.late: Mapping[str, Json] = _NOTHING
+        self.inside = b""
+        """What passes directly inside it say of where they are, once there is one."""
+        self.late = _NOTHING
         """Arguments that are known only when it ends."""
 
 
 class OpenContext:
     """An entered PassContext, or (with `context` None) what runs outside any that was entered."""
 
-    __slots__ = ("context", "labelled", "late", "next_sequence", "outer", "passes", "watched")
+    __slots__ = ("context", "innermost", "labelled", "late", "next_sequence", "outer", "watched")
 
     def __init__(self, context: Any, outer: OpenContext | None, watched: bool) -> None:
         self.context = context
         self.outer = outer
-        self.passes: list[OpenPass] = []
-        """Its open passes, outermost first."""
+        self.innermost: OpenPass | None = None
+        """The innermost of its open passes."""
         self.next_sequence = 0
         self.labelled = context is None
         """Whether the kernel's label has been taken: it costs, so once a context."""
@@ -169,29 +176,29 @@ class ThreadSink:
         entry = packet = None
         try:
             context = self.context
-            passes = context.passes
-            sequence = context.next_sequence
-            packets = self._packets
-            event = packets.head(str(info.name), PASS) + self._sequence[sequence]
-            event += self._depth[len(passes)]
-            if passes:
-                event += self._parent[passes[-1].sequence]
-            elif not self.stack:
-                self._note_handled()
+            outer = context.innermost
+            if outer is not None:
+                place = outer.inside or self._place_inside(outer)
+            else:
+                place = self._outermost
+                if not self.stack:
+                    self._note_handled()
             phase = self._phase()
             if phase is not None:
-                event += packets.argument("phase", phase)
+                more += self._packets.argument("phase", phase)
             if not context.labelled:
                 context.labelled = True
                 label = kernel_label(mod)
                 if label:
                     # Moved to the context's slice when the journal is read: that one has begun.
-                    event += packets.argument("kernel", label)
-            entry = OpenPass(info, sequence, mod if self._failed_passes else None)
-            passes.append(entry)
+                    more += self._packets.argument("kernel", label)
+            sequence = context.next_sequence
+            event = (self._heads.get(info) or self._head(info)) + self._sequence(sequence)
+            entry = OpenPass(info, sequence, outer, mod if self._failed_passes else None)
+            context.innermost = entry
             self.stack.append(entry)
             self._propagating = False
-            packet = packets.stamped(monotonic_ns(), event + more)
+            packet = self._packets.stamped(monotonic_ns(), event + place + more)
             self._append(packet)
             context.next_sequence = sequence + 1
         except BaseException:
@@ -367,7 +374,7 @@ class ThreadSink:
     def _take_off(self, entry: Entry) -> None:
         self.stack.pop()
         if type(entry) is OpenPass:
-            self.context.passes.pop()
+            self.context.innermost = entry.outer
         elif type(entry) is OpenContext:
             self.context = entry.outer or self.default
 
@@ -379,20 +386,39 @@ class ThreadSink:
         """
         is_written = packet is not None and self._journal.has(packet)
         if entry is not None and is_written != begins:
-            for entries in (self.stack, self.context.passes):
-                if entries and entries[-1] is entry:
-                    entries.pop()
+            if self.stack and self.stack[-1] is entry:
+                self.stack.pop()
+            if self.context.innermost is entry:
+                self.context.innermost = entry.outer
             if self.context is entry:
                 self.context = entry.outer or self.default
         self._start_packets()
 
     def _start_packets(self) -> None:
-        packets = PacketSequence(self._sequence_id, self._track, CLOCK_MONOTONIC)
+        packets = JournalPackets(self._sequence_id, self._track, CLOCK_MONOTONIC)
         self._packets = packets
+        self._heads: dict[Any, bytes] = {}
         self._sequence = packets.integers("sequence")
-        self._depth = packets.integers("depth")
         self._parent = packets.integers("parent_sequence")
+        self._outermost = packets.argument("depth", 0)
         self._append(packets.first())
+
+    def _head(self, info: Any) -> bytes:
+        """What the begins of a pass have in common. It is kept by the pass's PassInfo: to ask that
+        for its name takes longer than all else here.
+        """
+        if len(self._heads) >= _KEPT_HEADS:
+            self._heads.clear()
+        head = self._heads[info] = self._packets.head(str(info.name), PASS)
+        return head
+
+    def _place_inside(self, outer: OpenPass) -> bytes:
+        """Depth and parent of the passes directly inside this one."""
+        depth, around = 1, outer.outer
+        while around is not None:
+            depth, around = depth + 1, around.outer
+        outer.inside = self._packets.argument("depth", depth) + self._parent(outer.sequence)
+        return outer.inside
 
     def _note_handled(self) -> None:
         # Its id and not the exception itself, which would keep alive what its frames hold.
