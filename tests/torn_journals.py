@@ -33,8 +33,8 @@ def torn(journal: Journal, packet: bytes, *, head_last: bool = False) -> Iterato
     so. The packet must fit into the journal's map.
     """
     data = bytearray(journal.path.read_bytes())
-    start = journal._start
-    stores = journal._map = _Stores(journal._map)  # type: ignore[assignment]
+    start = journal.start
+    stores = journal.map = _Stores(journal.map)  # type: ignore[assignment]
     journal.append(packet)
     yield bytes(data)
     for at, value in stores.noted:

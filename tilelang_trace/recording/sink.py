@@ -13,16 +13,17 @@ from time import monotonic_ns
 from typing import Any, TypeAlias
 
 from tilelang_trace import pairing
-from tilelang_trace.formats.journal_packets import JournalPackets
 from tilelang_trace.formats.packets import (
     CLOCK_MONOTONIC,
     COLOURS,
     END,
+    PacketSequence,
     metadata_packet,
     track_packet,
 )
 from tilelang_trace.kernel_label import kernel_label
 from tilelang_trace.recording.errors.description import INSTRUMENT, describe
+from tilelang_trace.recording.event_writer import EventWriter
 from tilelang_trace.recording.failed_pass import FailedPasses
 from tilelang_trace.recording.journal import Journal
 from tilelang_trace.trace.arguments import CONTEXT, CONTEXT_NAME, FAILED, INCOMPLETE, PASS
@@ -34,9 +35,6 @@ _NOTHING: Mapping[str, Json] = {}
 _SWALLOWED = error_argument("", "unknown", "failed; its exception was caught inside the compile")
 """The `error` of a pass whose exception nobody outside the compile could see."""
 
-
-_KEPT_HEADS = 1 << 12
-"""Of so many pass objects, what their begins have in common is kept."""
 
 _REPRODUCIBLE = ("exception", "unknown")
 """Causes of failures of the pass itself, and not of an instrument or by Ctrl-C."""
@@ -73,7 +71,7 @@ class OpenPass:
         self.mod = mod
         """The module before it, or None: held, so that it is there if the pass fails."""
         self.inside = b""
-        """What passes directly inside it say of where they are, once there is one."""
+        """Depth and parent of passes directly inside it, once there is one."""
         self.late = _NOTHING
         """Arguments that are known only when it ends."""
 
@@ -173,43 +171,45 @@ class ThreadSink:
 
     def before_pass(self, mod: Any, info: Any, more: bytes = b"") -> None:
         """A pass begins; `more` is further arguments of it, as fields of its event."""
-        entry = packet = None
+        entry = None
+        last = self._events.at
         try:
             context = self.context
             outer = context.innermost
-            if outer is not None:
-                place = outer.inside or self._place_inside(outer)
-            else:
-                place = self._outermost
+            if outer is None:
+                arguments = self._outermost
                 if not self.stack:
                     self._note_handled()
+            else:
+                arguments = outer.inside or self._prepare_inside(outer)
             phase = self._phase()
             if phase is not None:
-                more += self._packets.argument("phase", phase)
+                arguments += self._packets.argument("phase", phase)
+            if more:
+                arguments += more
             if not context.labelled:
                 context.labelled = True
                 label = kernel_label(mod)
                 if label:
                     # Moved to the context's slice when the journal is read: that one has begun.
-                    more += self._packets.argument("kernel", label)
+                    arguments += self._packets.argument("kernel", label)
             sequence = context.next_sequence
-            event = (self._heads.get(info) or self._head(info)) + self._sequence(sequence)
+            event = self._events.begin_of_pass(info.name, sequence, arguments)
             entry = OpenPass(info, sequence, outer, mod if self._failed_passes else None)
             context.innermost = entry
             self.stack.append(entry)
             self._propagating = False
-            packet = self._packets.stamped(monotonic_ns(), event + place + more)
-            self._append(packet)
+            self._write(monotonic_ns(), event)
             context.next_sequence = sequence + 1
         except BaseException:
-            self._repair(entry, packet, begins=True)
+            self._repair(entry, last, begins=True)
             raise
 
     def after_pass(self, mod: Any, info: Any) -> None:
         """A pass ended well."""
         now = monotonic_ns()
         innermost = self.stack[-1] if self.stack else None
-        if type(innermost) is OpenPass and info.same_as(innermost.info):
+        if type(innermost) is OpenPass and info == innermost.info:  # the same object of TVM
             self._propagating = False
             self._close(innermost, now)
         elif not self._end(is_pass(info), now, None):
@@ -273,7 +273,7 @@ class ThreadSink:
     # ------------------------------------------------------------------------------- the stack
 
     def _begin(self, entry: Entry, name: str, kind: str, arguments: Mapping[str, Json]) -> None:
-        packet = None
+        last = self._events.at
         try:
             if not self.stack:
                 self._note_handled()
@@ -281,10 +281,10 @@ class ThreadSink:
             if type(entry) is OpenContext:
                 self.context = entry
             self._propagating = False
-            packet = self._packets.begin(monotonic_ns(), name, kind, arguments)
-            self._append(packet)
+            event = self._packets.begin_event(name, kind, arguments)
+            self._write(monotonic_ns(), event)
         except BaseException as error:
-            self._repair(entry, packet, begins=True)
+            self._repair(entry, last, begins=True)
             if self.stack and self.stack[-1] is entry:  # nobody will know that it has begun
                 failure = describe(error, self._handled)
                 self._give_up(len(self.stack) - 1, monotonic_ns(), failure, leaks=False)
@@ -358,17 +358,13 @@ class ThreadSink:
         self, entry: Entry, now: int, arguments: Mapping[str, Json] = _NOTHING, colour: str = ""
     ) -> None:
         """Write the end of the innermost entry and take it off the stack."""
-        packet = None
+        last = self._events.at
         try:
-            packets = self._packets
-            if arguments:
-                packet = packets.end(now, arguments, colour=colour)
-            else:
-                packet = packets.stamped(now, END)
-            self._append(packet)
+            event = self._packets.end_event(arguments, colour) if arguments else END
+            self._write(now, event)
             self._take_off(entry)
         except BaseException:
-            self._repair(entry, packet, begins=False)
+            self._repair(entry, last, begins=False)
             raise
 
     def _take_off(self, entry: Entry) -> None:
@@ -378,13 +374,13 @@ class ThreadSink:
         elif type(entry) is OpenContext:
             self.context = entry.outer or self.default
 
-    def _repair(self, entry: Entry | None, packet: bytes | None, *, begins: bool) -> None:
+    def _repair(self, entry: Entry | None, last: int | None, *, begins: bool) -> None:
         """An exception struck in the middle of a begin or an end: make the stack what the journal
         says, and start the packets anew, for names may have been lost on the way.
 
         A signal handler can raise anywhere in here (Ctrl-C does), and so can the lack of memory.
         """
-        is_written = packet is not None and self._journal.has(packet)
+        is_written = self._events.has_written(last)
         if entry is not None and is_written != begins:
             if self.stack and self.stack[-1] is entry:
                 self.stack.pop()
@@ -395,29 +391,22 @@ class ThreadSink:
         self._start_packets()
 
     def _start_packets(self) -> None:
-        packets = JournalPackets(self._sequence_id, self._track, CLOCK_MONOTONIC)
-        self._packets = packets
-        self._heads: dict[Any, bytes] = {}
-        self._sequence = packets.integers("sequence")
-        self._parent = packets.integers("parent_sequence")
-        self._outermost = packets.argument("depth", 0)
-        self._append(packets.first())
+        self._packets = PacketSequence(self._sequence_id, self._track, CLOCK_MONOTONIC)
+        self._events = EventWriter(self._journal, self._packets)
+        self._write = self._events.write
+        self._outermost = self._packets.argument("depth", 0)
+        for entry in self.stack:
+            if type(entry) is OpenPass:
+                entry.inside = b""  # made with ids of names that count no more
+        self._append(self._packets.first())
 
-    def _head(self, info: Any) -> bytes:
-        """What the begins of a pass have in common. It is kept by the pass's PassInfo: to ask that
-        for its name takes longer than all else here.
-        """
-        if len(self._heads) >= _KEPT_HEADS:
-            self._heads.clear()
-        head = self._heads[info] = self._packets.head(str(info.name), PASS)
-        return head
-
-    def _place_inside(self, outer: OpenPass) -> bytes:
+    def _prepare_inside(self, outer: OpenPass) -> bytes:
         """Depth and parent of the passes directly inside this one."""
         depth, around = 1, outer.outer
         while around is not None:
             depth, around = depth + 1, around.outer
-        outer.inside = self._packets.argument("depth", depth) + self._parent(outer.sequence)
+        parent = self._packets.argument("parent_sequence", outer.sequence)
+        outer.inside = self._packets.argument("depth", depth) + parent
         return outer.inside
 
     def _note_handled(self) -> None:

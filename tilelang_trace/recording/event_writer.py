@@ -1,0 +1,140 @@
+"""The events of one track, written straight into the journal: two a pass, inside somebody's
+compile.
+
+What takes time there is to encode numbers, to put bytes together piece by piece, and each function
+that is called. So a time is a varint of a fixed size, longer than need be. What is around it is the
+same for all events of a size, and is prepared; `struct` writes it all in one call. The digits of
+numbers come from a table, 14 bits at once; those of a time from bit 28 on stay the same for a
+quarter of a second.
+
+    7a <length> 50 <sequence id> 68 02 40   aa aa bb bb cc cc cc cc cc   5a <length>   <event>
+    prepared, by the event's size           time: bits 0-13, 14-27, 28-  prepared
+
+No lock keeps other threads out, for it would take as long as all the rest. CPython changes to
+another thread, or to a signal's handler, only where something is called or a jump is taken. Neither
+happens from where the journal's end is read to where `struct` writes: nobody else takes that place,
+and what is appended later lies behind it. Then comes the key that makes a packet of it (see
+`journal`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from struct import Struct
+from typing import Any, TypeAlias
+
+from tilelang_trace.formats.packets import KEY, PacketSequence
+from tilelang_trace.formats.wire import LOW_BITS, field_bytes, varint
+from tilelang_trace.recording.journal import HAS_GIL, UNFINISHED, Journal
+from tilelang_trace.trace.arguments import PASS
+
+_DIGITS = [int.from_bytes(digits, "little") for digits in LOW_BITS]
+_MASK = len(LOW_BITS) - 1
+_LAST_DIGIT = [bytes((value,)) for value in range(0x80)]
+
+_HIGH_UNIT = 1 << 28
+_HIGH_BYTES = 5
+"""For the bits of a time from 28 on: times may be any below 2^63."""
+
+_NUMBER_BYTES = 5
+"""Numbers of passes may be any below 2^35."""
+
+_PREPARED_SIZE = 256
+"""What is around events of up to so many bytes is kept."""
+
+_KEPT_HEADS = 1 << 14
+"""Memory must not grow with the number of passes, though each may have a name of its own."""
+
+_Frame: TypeAlias = tuple[Callable[..., None], int, bytes, bytes]
+"""What is around an event: the function that writes it all, the size of it all, what stands before
+the time, and what between it and the event.
+"""
+
+
+class EventWriter:
+    """Writes the events of a track; `packets` knows which names its packets have told."""
+
+    def __init__(self, journal: Journal, packets: PacketSequence) -> None:
+        self._journal = journal
+        self._packets = packets
+        self._frames: dict[int, _Frame] = {}
+        """By the size of the event."""
+        self._high = (-_HIGH_UNIT, b"")
+        """The last time without its bits below 28, and the digits of the others."""
+        self._heads: dict[str, bytes] = {}
+        """What the begins of the passes of a name have in common."""
+        self.at: int | None = None
+        """Where in the file the last event is, from the moment on when it has its place."""
+
+    def begin_of_pass(self, name: str, number: int, arguments: bytes) -> bytes:
+        """The event of a pass's begin: `number` is its `sequence`, `arguments` are the others, as
+        fields of the event.
+        """
+        head = self._heads.get(name) or self._head(str(name))
+        low, middle = LOW_BITS[number & _MASK], LOW_BITS[number >> 14 & _MASK]
+        return b"".join((head, low, middle, _LAST_DIGIT[number >> 28], arguments))
+
+    def _write(self, time: int, event: bytes) -> None:
+        """Write an event (the fields of a TrackEvent) at a time, ns."""
+        frame = None if self._packets.new else self._frames.get(len(event))
+        if frame is None:
+            frame, event = self._prepare(event)
+        pack_into, size, before, between = frame
+        since, high = self._high
+        low_bits = time - since  # from here on Python calculates with small numbers, which is faster
+        if not 0 <= low_bits < _HIGH_UNIT:
+            since, high = self._take_high(time)
+            low_bits = time - since
+        low, middle = _DIGITS[low_bits & _MASK], _DIGITS[low_bits >> 14]
+        journal = self._journal
+        while True:
+            map_, begin = journal.map, journal.position
+            if begin + size <= journal.room:
+                at = journal.start + begin
+                try:
+                    journal.position, self.at = begin + size, at
+                    pack_into(map_, begin, before, low, middle, high, between, event)
+                    map_[begin] = KEY
+                except BaseException:
+                    if self.at == at and map_[begin] != KEY:  # never finished: readers pass it by
+                        map_[begin : begin + len(before)] = before
+                    raise
+                return
+            journal.make_room(size)
+
+    def _write_locked(self, time: int, event: bytes) -> None:
+        with self._journal.lock:
+            self._write(time, event)
+
+    write = _write if HAS_GIL else _write_locked
+
+    def has_written(self, last: int | None) -> bool:
+        """Whether an event was written since `at` was `last`, and not given up in the middle."""
+        return self.at is not None and self.at != last and self._journal.byte_at(self.at) == KEY
+
+    def _head(self, name: str) -> bytes:
+        head = self._packets.head(name, PASS) + self._packets.integer("sequence", _NUMBER_BYTES)
+        if len(self._heads) < _KEPT_HEADS:
+            self._heads[name] = head
+        return head
+
+    def _prepare(self, event: bytes) -> tuple[_Frame, bytes]:
+        """What is around an event, and the event with the new names, if any, that come with it."""
+        size = len(event)
+        if self._packets.new:
+            event += field_bytes(12, self._packets.take_new())
+        between = b"\x5a" + varint(size)
+        length = len(self._packets.before_time) + 4 + _HIGH_BYTES + len(between) + len(event)
+        before = bytes((UNFINISHED,)) + varint(length) + self._packets.before_time
+        struct = Struct(f"<{len(before)}sHH{_HIGH_BYTES}s{len(between)}s{len(event)}s")
+        frame = struct.pack_into, struct.size, before, between
+        if size == len(event) <= _PREPARED_SIZE:
+            self._frames[size] = frame
+        return frame, event
+
+    def _take_high(self, time: int) -> tuple[int, bytes]:
+        bits = time // _HIGH_UNIT
+        groups = [bits >> 7 * place & 0x7F for place in range(_HIGH_BYTES)]
+        digits = bytes([*(group | 0x80 for group in groups[:-1]), groups[-1]])
+        self._high = bits * _HIGH_UNIT, digits
+        return self._high
