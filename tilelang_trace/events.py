@@ -33,7 +33,8 @@ CapturePredicate = Callable[[str, int], bool]
 SequenceAllocator = Callable[[], int]
 """Gives the number of the next observed pass."""
 
-_phase: ContextVar[str | None] = ContextVar("tilelang_trace_phase", default=None)
+PHASE: ContextVar[str | None] = ContextVar("tilelang_trace_phase", default=None)
+"""The label of `pass_phase`; `current_pass_phase` is how to ask for it."""
 
 
 @contextmanager
@@ -44,16 +45,16 @@ def pass_phase(name: str | None) -> Generator[None, None, None]:
     block is left by an exception. `None` takes the label off for the block. The label is a context
     variable: a thread started inside the block doesn't have it.
     """
-    token = _phase.set(name)
+    token = PHASE.set(name)
     try:
         yield
     finally:
-        _phase.reset(token)
+        PHASE.reset(token)
 
 
 def current_pass_phase() -> str | None:
     """The label of the innermost `pass_phase` block around the caller, None outside of any."""
-    return _phase.get()
+    return PHASE.get()
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,12 +28,11 @@ from tilelang_trace.formats.wire import LOW_BITS, field_bytes, varint
 from tilelang_trace.recording.journal import HAS_GIL, UNFINISHED, Journal
 from tilelang_trace.trace.arguments import PASS
 
-_DIGITS = [int.from_bytes(digits, "little") for digits in LOW_BITS]
 _MASK = len(LOW_BITS) - 1
 _LAST_DIGIT = [bytes((value,)) for value in range(0x80)]
 
-_HIGH_UNIT = 1 << 28
-_HIGH_BYTES = 5
+_HIGH_UNIT = 1 << 21
+_HIGH_BYTES = 6
 """For the bits of a time from 28 on: times may be any below 2^63."""
 
 _NUMBER_BYTES = 5
@@ -81,11 +80,11 @@ class EventWriter:
             frame, event = self._prepare(event)
         pack_into, size, before, between = frame
         since, high = self._high
-        low_bits = time - since  # from here on Python calculates with small numbers, which is faster
-        if not 0 <= low_bits < _HIGH_UNIT:
+        low = time - since
+        if not 0 <= low < _HIGH_UNIT:
             since, high = self._take_high(time)
-            low_bits = time - since
-        low, middle = _DIGITS[low_bits & _MASK], _DIGITS[low_bits >> 14]
+            low = time - since
+        a, b, c = low & 0x7F | 0x80, low >> 7 & 0x7F | 0x80, low >> 14 | 0x80
         journal = self._journal
         while True:
             map_, begin = journal.map, journal.position
@@ -93,7 +92,7 @@ class EventWriter:
                 at = journal.start + begin
                 try:
                     journal.position, self.at = begin + size, at
-                    pack_into(map_, begin, before, low, middle, high, between, event)
+                    pack_into(map_, begin, before, a, b, c, high, between, event)
                     map_[begin] = KEY
                 except BaseException:
                     if self.at == at and map_[begin] != KEY:  # never finished: readers pass it by
@@ -124,9 +123,9 @@ class EventWriter:
         if self._packets.new:
             event += field_bytes(12, self._packets.take_new())
         between = b"\x5a" + varint(size)
-        length = len(self._packets.before_time) + 4 + _HIGH_BYTES + len(between) + len(event)
+        length = len(self._packets.before_time) + 3 + _HIGH_BYTES + len(between) + len(event)
         before = bytes((UNFINISHED,)) + varint(length) + self._packets.before_time
-        struct = Struct(f"<{len(before)}sHH{_HIGH_BYTES}s{len(between)}s{len(event)}s")
+        struct = Struct(f"<{len(before)}sBBB{_HIGH_BYTES}s{len(between)}s{len(event)}s")
         frame = struct.pack_into, struct.size, before, between
         if size == len(event) <= _PREPARED_SIZE:
             self._frames[size] = frame

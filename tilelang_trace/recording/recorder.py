@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tilelang_trace.events import current_pass_phase
+from tilelang_trace.events import PHASE
 from tilelang_trace.formats.packets import (
     CLOCK_BOOTTIME,
     CLOCK_MONOTONIC,
@@ -39,7 +39,7 @@ _NOTHING: Mapping[str, Json] = {}
 
 def phase_label() -> str | None:
     """The active phase label: ours, else that of TileLang, which labels its own pipelines."""
-    label = current_pass_phase()
+    label = PHASE.get()
     if label is None:
         theirs = sys.modules.get("tilelang.instrumentation.events")
         if theirs is not None:

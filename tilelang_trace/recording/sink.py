@@ -58,22 +58,24 @@ the thread, by which faulthandler names it.
 
 
 class OpenPass:
-    """A pass that runs."""
+    """A pass that runs.
+
+    Without an `__init__`: to call that would take twice as long as to set the attributes.
+    """
 
     __slots__ = ("info", "inside", "late", "mod", "outer", "sequence")
 
-    def __init__(self, info: Any, sequence: int, outer: OpenPass | None, mod: Any) -> None:
-        self.info = info
-        """TVM's PassInfo: the same object in the before- and the after-callback."""
-        self.sequence = sequence
-        self.outer = outer
-        """The pass around it in the same context."""
-        self.mod = mod
-        """The module before it, or None: held, so that it is there if the pass fails."""
-        self.inside = b""
-        """Depth and parent of passes directly inside it, once there is one."""
-        self.late = _NOTHING
-        """Arguments that are known only when it ends."""
+    info: Any
+    """TVM's PassInfo: the same object in the before- and the after-callback."""
+    sequence: int
+    outer: OpenPass | None
+    """The pass around it in the same context."""
+    mod: Any
+    """The module before it, or None: held, so that it is there if the pass fails."""
+    inside: bytes
+    """Depth and parent of passes directly inside it, once there is one."""
+    late: Mapping[str, Json]
+    """Arguments that are known only when it ends."""
 
 
 class OpenContext:
@@ -195,7 +197,13 @@ class ThreadSink:
                     arguments += self._packets.argument("kernel", label)
             sequence = context.next_sequence
             event = self._events.begin_of_pass(info.name, sequence, arguments)
-            entry = OpenPass(info, sequence, outer, mod if self._failed_passes else None)
+            entry = OpenPass()
+            entry.info = info
+            entry.sequence = sequence
+            entry.outer = outer
+            entry.mod = mod if self._failed_passes is not None else None
+            entry.inside = b""
+            entry.late = _NOTHING
             context.innermost = entry
             self.stack.append(entry)
             self._propagating = False
@@ -208,11 +216,24 @@ class ThreadSink:
     def after_pass(self, mod: Any, info: Any) -> None:
         """A pass ended well."""
         now = monotonic_ns()
-        innermost = self.stack[-1] if self.stack else None
-        if type(innermost) is OpenPass and info == innermost.info:  # the same object of TVM
+        context = self.context
+        innermost = context.innermost
+        if innermost is None or self.stack[-1] is not innermost or info != innermost.info:
+            self._end_pass(info, now)
+            return
+        last = self._events.at
+        try:
             self._propagating = False
-            self._close(innermost, now)
-        elif not self._end(is_pass(info), now, None):
+            self._write(now, END)
+            self.stack.pop()
+            context.innermost = innermost.outer
+        except BaseException:
+            self._repair(innermost, last, begins=False)
+            raise
+
+    def _end_pass(self, info: Any, now: int) -> None:
+        """A pass ended well that need not be innermost, nor known."""
+        if not self._end(is_pass(info), now, None):
             self.strays += 1
             self._append(metadata_packet(1, now, f"{UNSEEN}.{self._track}", self.strays))
 
