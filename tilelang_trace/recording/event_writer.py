@@ -61,15 +61,24 @@ class EventWriter:
         self._high = (-_HIGH_UNIT, b"")
         """The last time without its bits below 28, and the digits of the others."""
         self._heads: dict[str, bytes] = {}
-        """What the begins of the passes of a name have in common."""
+        """By the name of a pass."""
         self.at: int | None = None
         """Where in the file the last event is, from the moment on when it has its place."""
 
-    def begin_of_pass(self, name: str, number: int, arguments: bytes) -> bytes:
+    def head_of_pass(self, name: str) -> bytes:
+        """What the begins of the passes of this name have in common, for `begin_of_pass`."""
+        head = self._heads.get(name)
+        if head is None:
+            head = self._packets.head(str(name), PASS)
+            head += self._packets.integer("sequence", _NUMBER_BYTES)
+            if len(self._heads) < _KEPT_HEADS:
+                self._heads[str(name)] = head
+        return head
+
+    def begin_of_pass(self, head: bytes, number: int, arguments: bytes) -> bytes:
         """The event of a pass's begin: `number` is its `sequence`, `arguments` are the others, as
         fields of the event.
         """
-        head = self._heads.get(name) or self._head(str(name))
         low, middle = LOW_BITS[number & _MASK], LOW_BITS[number >> 14 & _MASK]
         return b"".join((head, low, middle, _LAST_DIGIT[number >> 28], arguments))
 
@@ -81,7 +90,7 @@ class EventWriter:
         pack_into, size, before, between = frame
         since, high = self._high
         low = time - since
-        if not 0 <= low < _HIGH_UNIT:
+        if low >> 21:
             since, high = self._take_high(time)
             low = time - since
         a, b, c = low & 0x7F | 0x80, low >> 7 & 0x7F | 0x80, low >> 14 | 0x80
@@ -110,12 +119,6 @@ class EventWriter:
     def has_written(self, last: int | None) -> bool:
         """Whether an event was written since `at` was `last`, and not given up in the middle."""
         return self.at is not None and self.at != last and self._journal.byte_at(self.at) == KEY
-
-    def _head(self, name: str) -> bytes:
-        head = self._packets.head(name, PASS) + self._packets.integer("sequence", _NUMBER_BYTES)
-        if len(self._heads) < _KEPT_HEADS:
-            self._heads[name] = head
-        return head
 
     def _prepare(self, event: bytes) -> tuple[_Frame, bytes]:
         """What is around an event, and the event with the new names, if any, that come with it."""

@@ -36,6 +36,9 @@ _SWALLOWED = error_argument("", "unknown", "failed; its exception was caught ins
 """The `error` of a pass whose exception nobody outside the compile could see."""
 
 
+_KEPT_HEADS = 1 << 12
+"""Memory must not grow with the number of passes, and each holds a PassInfo."""
+
 _REPRODUCIBLE = ("exception", "unknown")
 """Causes of failures of the pass itself, and not of an instrument or by Ctrl-C."""
 
@@ -196,7 +199,8 @@ class ThreadSink:
                     # Moved to the context's slice when the journal is read: that one has begun.
                     arguments += self._packets.argument("kernel", label)
             sequence = context.next_sequence
-            event = self._events.begin_of_pass(info.name, sequence, arguments)
+            head = self._heads.get(info) or self._head(info)
+            event = self._events.begin_of_pass(head, sequence, arguments)
             entry = OpenPass()
             entry.info = info
             entry.sequence = sequence
@@ -218,7 +222,7 @@ class ThreadSink:
         now = monotonic_ns()
         context = self.context
         innermost = context.innermost
-        if innermost is None or self.stack[-1] is not innermost or info != innermost.info:
+        if innermost is None or self.stack[-1] is not innermost or not info == innermost.info:
             self._end_pass(info, now)
             return
         last = self._events.at
@@ -415,11 +419,21 @@ class ThreadSink:
         self._packets = PacketSequence(self._sequence_id, self._track, CLOCK_MONOTONIC)
         self._events = EventWriter(self._journal, self._packets)
         self._write = self._events.write
+        self._heads: dict[Any, bytes] = {}
+        """Heads of begins by PassInfo: to ask one for its name takes TVM longer than all the rest
+        takes here, and some pipelines run again and again.
+        """
         self._outermost = self._packets.argument("depth", 0)
         for entry in self.stack:
             if type(entry) is OpenPass:
                 entry.inside = b""  # made with ids of names that count no more
         self._append(self._packets.first())
+
+    def _head(self, info: Any) -> bytes:
+        if len(self._heads) >= _KEPT_HEADS:
+            self._heads.clear()
+        head = self._heads[info] = self._events.head_of_pass(info.name)
+        return head
 
     def _prepare_inside(self, outer: OpenPass) -> bytes:
         """Depth and parent of the passes directly inside this one."""
