@@ -3,12 +3,11 @@ compile.
 
 What takes time there is to encode numbers, to put bytes together piece by piece, and each function
 that is called. So a time is a varint of a fixed size, longer than need be. What is around it is the
-same for all events of a size, and is prepared; `struct` writes it all in one call. The digits of
-numbers come from a table, 14 bits at once; those of a time from bit 28 on stay the same for a
-quarter of a second.
+same for all events of a size, and is prepared; `struct` writes it all in one call. The digits of a
+time from bit 21 on stay the same for two milliseconds.
 
-    7a <length> 50 <sequence id> 68 02 40   aa aa bb bb cc cc cc cc cc   5a <length>   <event>
-    prepared, by the event's size           time: bits 0-13, 14-27, 28-  prepared
+    7a <length> 50 <sequence id> 68 02 40   aa bb cc dd dd dd dd dd dd          5a <length>   <event>
+    prepared, by the event's size           bits 0-6, 7-13, 14-20, 21- of time  prepared
 
 No lock keeps other threads out, for it would take as long as all the rest. CPython changes to
 another thread, or to a signal's handler, only where something is called or a jump is taken. Neither
@@ -21,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from struct import Struct
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from tilelang_trace.formats.packets import KEY, PacketSequence
 from tilelang_trace.formats.wire import LOW_BITS, field_bytes, varint
@@ -31,9 +30,9 @@ from tilelang_trace.trace.arguments import PASS
 _MASK = len(LOW_BITS) - 1
 _LAST_DIGIT = [bytes((value,)) for value in range(0x80)]
 
-_HIGH_UNIT = 1 << 21
+_LOW_BITS = 21
 _HIGH_BYTES = 6
-"""For the bits of a time from 28 on: times may be any below 2^63."""
+"""For the other bits of a time, which may be any below 2^63."""
 
 _NUMBER_BYTES = 5
 """Numbers of passes may be any below 2^35."""
@@ -58,8 +57,8 @@ class EventWriter:
         self._packets = packets
         self._frames: dict[int, _Frame] = {}
         """By the size of the event."""
-        self._high = (-_HIGH_UNIT, b"")
-        """The last time without its bits below 28, and the digits of the others."""
+        self._high = (0, b"\x80\x80\x80\x80\x80\x00")
+        """The last time without its low bits, and the digits of it."""
         self._heads: dict[str, bytes] = {}
         """By the name of a pass."""
         self.at: int | None = None
@@ -90,7 +89,7 @@ class EventWriter:
         pack_into, size, before, between = frame
         since, high = self._high
         low = time - since
-        if low >> 21:
+        if low >> _LOW_BITS:  # also if it is negative
             since, high = self._take_high(time)
             low = time - since
         a, b, c = low & 0x7F | 0x80, low >> 7 & 0x7F | 0x80, low >> 14 | 0x80
@@ -135,8 +134,10 @@ class EventWriter:
         return frame, event
 
     def _take_high(self, time: int) -> tuple[int, bytes]:
-        bits = time // _HIGH_UNIT
-        groups = [bits >> 7 * place & 0x7F for place in range(_HIGH_BYTES)]
-        digits = bytes([*(group | 0x80 for group in groups[:-1]), groups[-1]])
-        self._high = bits * _HIGH_UNIT, digits
+        high = time >> _LOW_BITS
+        groups = [high >> 7 * place & 0x7F for place in range(_HIGH_BYTES)]
+        self._high = (
+            high << _LOW_BITS,
+            bytes([*(group | 0x80 for group in groups[:-1]), groups[-1]]),
+        )
         return self._high

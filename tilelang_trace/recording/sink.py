@@ -26,7 +26,7 @@ from tilelang_trace.recording.errors.description import INSTRUMENT, describe
 from tilelang_trace.recording.event_writer import EventWriter
 from tilelang_trace.recording.failed_pass import FailedPasses
 from tilelang_trace.recording.journal import Journal
-from tilelang_trace.trace.arguments import CONTEXT, CONTEXT_NAME, FAILED, INCOMPLETE, PASS
+from tilelang_trace.trace.arguments import CONTEXT, CONTEXT_NAME, FAILED, INCOMPLETE
 from tilelang_trace.trace.error_argument import enclosing, error_argument
 from tilelang_trace.trace.json_values import Json
 
@@ -221,19 +221,19 @@ class ThreadSink:
         """A pass ended well."""
         now = monotonic_ns()
         context = self.context
-        innermost = context.innermost
-        if innermost is None or self.stack[-1] is not innermost or not info == innermost.info:
+        entry = context.innermost
+        if entry is not None and entry is self.stack[-1] and entry.info == info:
+            last = self._events.at
+            try:
+                self._propagating = False
+                self._write(now, END)
+                self.stack.pop()
+                context.innermost = entry.outer
+            except BaseException:
+                self._repair(entry, last, begins=False)
+                raise
+        else:
             self._end_pass(info, now)
-            return
-        last = self._events.at
-        try:
-            self._propagating = False
-            self._write(now, END)
-            self.stack.pop()
-            context.innermost = innermost.outer
-        except BaseException:
-            self._repair(innermost, last, begins=False)
-            raise
 
     def _end_pass(self, info: Any, now: int) -> None:
         """A pass ended well that need not be innermost, nor known."""
