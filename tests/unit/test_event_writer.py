@@ -1,4 +1,4 @@
-"""Events written straight into a journal: right packets, whole at every moment, from all threads."""
+"""Events written straight into a journal: right, whole at every moment, and from all threads."""
 
 from __future__ import annotations
 

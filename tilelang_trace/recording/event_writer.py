@@ -6,8 +6,8 @@ that is called. So a time is a varint of a fixed size, longer than need be. What
 same for all events of a size, and is prepared; `struct` writes it all in one call. The digits of a
 time from bit 21 on stay the same for two milliseconds.
 
-    7a <length> 50 <sequence id> 68 02 40   aa bb cc dd dd dd dd dd dd          5a <length>   <event>
-    prepared, by the event's size           bits 0-6, 7-13, 14-20, 21- of time  prepared
+    7a <length> 50 <sequence id> 68 02 40   aa bb cc dd dd dd dd dd dd   5a <length>   <event>
+    prepared, by the event's size           time: bits 0-6, ... 21-      prepared
 
 No lock keeps other threads out, for it would take as long as all the rest. CPython changes to
 another thread, or to a signal's handler, only where something is called or a jump is taken. Neither
