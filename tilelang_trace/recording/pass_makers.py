@@ -107,6 +107,8 @@ def _values(
     """The arguments as JSON values. They themselves are not held: they may be all of a model's
     weights.
     """
+    if not args and not kwargs:  # nearly always
+        return args, kwargs
     if all(type(value) in _SIMPLE for value in (*args, *kwargs.values())):
         return args, kwargs
     try:
@@ -116,8 +118,11 @@ def _values(
 
 
 def _remember(name: str, call: _Call) -> None:
-    if name in _calls or len(_calls) < _KEPT_NAMES:
-        _calls.setdefault(name, deque(maxlen=_KEPT_CALLS)).append(call)
+    calls = _calls.get(name)
+    if calls is not None:
+        calls.append(call)
+    elif len(_calls) < _KEPT_NAMES:
+        _calls[name] = deque((call,), _KEPT_CALLS)
 
 
 def made(info: Any) -> dict[str, Json]:
