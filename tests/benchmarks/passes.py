@@ -64,9 +64,7 @@ def run(size: int, repeats: int) -> Iterator[Figure]:
             finally:
                 hooks.stop(recording)
 
-        new = [
-            tvm.transform.Sequential([no_op() for _ in range(size)]) for _ in range(repeats + 1)
-        ]
+        new = [tvm.transform.Sequential([no_op() for _ in range(size)]) for _ in range(repeats + 1)]
         ways["no passes"] = lambda: inside(pipeline=empty)
         ways["no passes, recorded"] = lambda: recorded(empty)
         ways[_OURS] = lambda: recorded(same)

@@ -61,6 +61,8 @@ class EventWriter:
         """The last time without its low bits, and the digits of it."""
         self._heads: dict[str, bytes] = {}
         """By the name of a pass."""
+        self._begin = packets.begin_of(PASS)
+        self._number = packets.integer("sequence", _NUMBER_BYTES)
         self.at: int | None = None
         """Where in the file the last event is, from the moment on when it has its place."""
 
@@ -68,8 +70,7 @@ class EventWriter:
         """What the begins of the passes of this name have in common, for `begin_of_pass`."""
         head = self._heads.get(name)
         if head is None:
-            head = self._packets.head(str(name), PASS)
-            head += self._packets.integer("sequence", _NUMBER_BYTES)
+            head = self._begin + self._packets.event_name(str(name)) + self._number
             if len(self._heads) < _KEPT_HEADS:
                 self._heads[str(name)] = head
         return head
@@ -107,6 +108,7 @@ class EventWriter:
                         map_[begin : begin + len(before)] = before
                     raise
                 return
+            del map_  # to unmap it lets other threads run: not when a new one is set in its place
             journal.make_room(size)
 
     def _write_locked(self, time: int, event: bytes) -> None:
