@@ -253,8 +253,8 @@ class TestVerdict:
     """Judged by what a script printed and how it ended."""
 
     ERROR = Expected("InternalError", "no")
-    ENDED = b'reproducer: ended in [["InternalError", "InternalError"], "\\n no \\nmore"]\n'
-    RUNNING = b"reproducer: running 'p'\n"
+    ENDED = 'reproducer: ended in [["InternalError", "InternalError"], "\\n no \\nmore"]\n'
+    RUNNING = "reproducer: running 'p'\n"
 
     def test_the_same_error(self) -> None:
         assert _judged(1, self.RUNNING + self.ENDED, self.ERROR).same
@@ -263,14 +263,14 @@ class TestVerdict:
         ("code", "printed", "words"),
         [
             (1, ENDED, "it failed before it ran the pass"),
-            (1, RUNNING + ENDED.replace(b"no", b"yes"), "it ended in InternalError: yes, the"),
-            (1, RUNNING + ENDED.replace(b"Internal", b"Key"), "it ended in KeyError: no, the"),
+            (1, RUNNING + ENDED.replace("no", "yes"), "it ended in InternalError: yes, the"),
+            (1, RUNNING + ENDED.replace("Internal", "Key"), "it ended in KeyError: no, the"),
             (0, RUNNING, "it ended in no error, the trace in InternalError: no"),
             (-11, RUNNING, "it ended in SIGSEGV, the trace in InternalError: no"),
             (3, RUNNING, "it ended in exit code 3, the trace in InternalError: no"),
         ],
     )  # fmt: skip
-    def test_another_end(self, code: int, printed: bytes, words: str) -> None:
+    def test_another_end(self, code: int, printed: str, words: str) -> None:
         verdict = _judged(code, printed, self.ERROR)
         assert not verdict.same
         assert verdict.words.startswith(words)
@@ -279,11 +279,20 @@ class TestVerdict:
     def test_a_signal(self) -> None:
         assert _judged(-11, self.RUNNING, Expected("SIGSEGV")).same
         assert not _judged(-6, self.RUNNING, Expected("SIGSEGV")).same
-        assert not _judged(-11, b"", Expected("SIGSEGV")).same
+        assert not _judged(-11, "", Expected("SIGSEGV")).same
 
     def test_no_escape_reaches_the_terminal(self) -> None:
-        verdict = _judged(1, self.RUNNING + b"\x1b]0;x\x07\x9b", self.ERROR)
+        verdict = _judged(1, self.RUNNING + "\x1b]0;x\x07\x9b", self.ERROR)
         assert verdict.output.isprintable() or "\x1b" not in verdict.output
+
+
+def test_what_is_hidden_in_the_trace_is_hidden_in_what_is_printed() -> None:
+    printed = TestVerdict.RUNNING + 'reproducer: ended in [["OSError", ""], "/home/jdoe/x: gone"]'
+    files = {"reproducer.py": f"print({printed!r}); raise SystemExit(1)"}
+    made = Reproducer("p", files, expected=Expected("OSError", "<home>/x: gone"))
+    assert not verify(made).same
+    verdict = verify(made, shown=lambda text: text.replace("/home/jdoe", "<home>"))
+    assert verdict.words == "it ended in the same error, OSError: <home>/x: gone"
 
 
 def test_a_script_that_never_ends_is_ended() -> None:
