@@ -5,15 +5,17 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from tilelang_trace.analysis.compare.comparison import (
+from tilelang_trace.analysis.compare.compared_pass import (
     Change,
     ComparedPass,
-    Comparison,
     Ns,
     OneSide,
+    Verdict,
+)
+from tilelang_trace.analysis.compare.comparison import (
+    Comparison,
     Side,
     Totals,
-    Verdict,
 )
 
 MS = 1_000_000

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from tests.comparisons import MS, compared, comparison
 from tests.traces import Passes, main_thread
-from tilelang_trace.analysis.compare.comparison import Comparison
+from tilelang_trace.analysis.compare.comparison import (
+    Comparison,
+)
 from tilelang_trace.trace.build import TraceBuilder
 from tilelang_trace.trace.model import Trace
 

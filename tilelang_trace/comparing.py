@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import TypeAlias
 
 from tilelang_trace.analysis.compare.compare import compare_traces
-from tilelang_trace.analysis.compare.comparison import Comparison
+from tilelang_trace.analysis.compare.comparison import (
+    Comparison,
+)
 from tilelang_trace.analysis.compare.noise import judged
 from tilelang_trace.analysis.compare.timeline import Align, side_by_side
 from tilelang_trace.analysis.hidden import hidden_passes

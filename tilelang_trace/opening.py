@@ -6,14 +6,17 @@ from __future__ import annotations
 
 from pathlib import Path
 from shlex import quote
+from typing import TYPE_CHECKING
 
-from tilelang_trace.analysis.compare.comparison import COMPARISON
 from tilelang_trace.errors import UserError
 from tilelang_trace.formats import files
-from tilelang_trace.formats.archives.together import Original
 from tilelang_trace.recording.tree import FOLDER_ENDING
+from tilelang_trace.trace.arguments import COMPARISON
 from tilelang_trace.trace.model import Trace
 from tilelang_trace.trace.phases import with_phases
+
+if TYPE_CHECKING:
+    from tilelang_trace.formats.archives.together import Original
 
 
 def open_trace(path: str) -> Trace:
@@ -30,6 +33,9 @@ def open_trace(path: str) -> Trace:
 
 def open_originals(path: str) -> list[Original]:
     """The Trace at this path, or those in an archive, each with its own path. Raises UserError."""
+    # Imported here: it brings the writers along, which most of what reads has no use for.
+    from tilelang_trace.formats.archives.together import Original
+
     names = [] if Path(path).is_dir() or not Path(path).exists() else files.names_in(path)
     paths = [f"{path}/{name}" for name in names] or [path]
     return [Original(each, open_trace(each)) for each in paths]

@@ -2,6 +2,10 @@
 
 The engine is that of the tests (WebAssembly, run by Node); the CPU time counts what it takes and
 what it takes to hand it the file. Asked for: at least as fast as the peer's file. Linux only.
+
+Perfetto v52 takes some 30 ns for each interned name that it looks up (100 for a slice's), nine a
+slice, of some 5 us altogether. So a file of half the size is a few percent slower there: with every
+name written out it is as fast as the peer's, and takes 130 bytes a slice as that does.
 """
 
 from __future__ import annotations

@@ -10,7 +10,9 @@ import pytest
 
 import tilelang_trace
 from tilelang_trace.analysis.compare.compare import compare_traces
-from tilelang_trace.analysis.compare.comparison import Comparison
+from tilelang_trace.analysis.compare.comparison import (
+    Comparison,
+)
 from tilelang_trace.trace.model import Trace
 
 Compile = Callable[..., Trace]

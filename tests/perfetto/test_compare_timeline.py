@@ -14,7 +14,8 @@ from tests.perfetto.ui import PerfettoUI
 from tests.traces import overlapping, rows_of_their_own, same_pid
 from tests.two_sides import base, compared_sides, new
 from tilelang_trace.analysis.compare.timeline import Align, side_by_side
-from tilelang_trace.formats import archives, files
+from tilelang_trace.formats import files
+from tilelang_trace.formats.archives import together
 
 ENDINGS = pytest.mark.parametrize("ending", [".pftrace", ".json"])
 ALIGNS = pytest.mark.parametrize("align", ["start", "passes"])
@@ -151,8 +152,8 @@ def test_an_archive_opens_in_an_engine_that_knows_no_manifest(
     for number, (trace, ending) in enumerate(zip((base(), overlapping()), endings)):
         path = tmp_path / f"{number}{ending}"
         files.write(trace, path)
-        sides.append(archives.Original(str(path), trace))
-    archives.write_both(sides[0], sides[1], tmp_path / "both.zip")
+        sides.append(together.Original(str(path), trace))
+    together.write_both(sides[0], sides[1], tmp_path / "both.zip")
     perfetto_engine.load(tmp_path / "both.zip")
     assert perfetto_engine.scalar("select count(*) from slice") == 6 + 6
     with zipfile.ZipFile(tmp_path / "both.zip") as archive:

@@ -223,7 +223,7 @@ def test_any_two_trees(seed: int):
     new = forest(*(after for tree in trees for after in edited(tree, chance)))
     first, second = align(base, new), align(base, new)
     check(base, new, first)
-    assert (first.new_of, first.how) == (second.new_of, second.how)
+    assert (first.new_of.tolist(), first.how) == (second.new_of.tolist(), second.how)
     joint = merge(new, base, first.new_of)
     assert sorted(n for n in joint.first if n >= 0) == list(range(len(new)))
     assert sorted(b for b in joint.second if b >= 0) == list(range(len(base)))

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.benchmarks import synthetic
 from tests.traces import main_thread
-from tilelang_trace.commands import main
+from tilelang_trace.commands import COMMANDS, main
 from tilelang_trace.formats import files
 from tilelang_trace.trace.build import TraceBuilder
 
@@ -32,7 +33,7 @@ def loaded_after(statement: str) -> set[str]:
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
-    return set(done.stdout.split())
+    return set(done.stdout.splitlines()[-1].split())
 
 
 @pytest.mark.parametrize(
@@ -56,9 +57,45 @@ def test_importing_the_package_imports_no_dependency() -> None:
     assert not {"numpy", "orjson", "perfetto", "rich", "google.protobuf"} & loaded
 
 
-def test_help_imports_no_dependency() -> None:
-    statement = "from tilelang_trace.commands import _parser; _parser().format_help()"
-    assert not {"numpy", "orjson", "perfetto", "rich", "google.protobuf"} & loaded_after(statement)
+HEAVY = {"numpy", "orjson", "perfetto", "google.protobuf", "rich"}
+"""What takes longer to import than all of `--help` may take."""
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["compare"]])
+def test_what_reads_no_trace_imports_no_dependency(arguments: list[str]) -> None:
+    loaded = loaded_after(
+        f"from tilelang_trace.commands import main\ntry: main({arguments})\nexcept SystemExit: pass"
+    )
+    assert not HEAVY & loaded
+
+
+def test_help_imports_no_command_and_little_that_argparse_does_not() -> None:
+    alone = loaded_after("import argparse, json\nargparse.ArgumentParser().format_help()")
+    program = "from tilelang_trace.commands import _parser; _parser().format_help()"
+    more = loaded_after(program) - alone
+    assert {name for name in more if not name.startswith("tilelang_trace")} <= {
+        "__future__",
+        "importlib",
+        "importlib._bootstrap",
+        "importlib._bootstrap_external",
+        "textwrap",
+        "warnings",
+    }
+    assert not more & {f"tilelang_trace.commands.{name}" for name in COMMANDS}
+
+
+def test_reading_and_summing_import_no_part_of_numpy_that_takes_long(tmp_path: Path) -> None:
+    path = tmp_path / "x.pftrace"
+    files.write(synthetic.trace(200), path)
+    program = "from tilelang_trace.commands import main; main(['report', {!r}])"
+    assert not {"numpy.ma", "numpy.random", "numpy.fft"} & loaded_after(program.format(str(path)))
+
+
+def test_a_report_imports_only_what_it_needs(log: Path) -> None:
+    program = "from tilelang_trace.commands import main; main(['report', {!r}, '--format', {!r}])"
+    assert not (HEAVY - {"numpy", "orjson"}) & loaded_after(program.format(str(log), "json"))
+    shown = loaded_after(program.format(str(log), "table"))
+    assert not {"perfetto", "google.protobuf", "rich.live", "rich.progress"} & shown
 
 
 def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:

@@ -24,7 +24,9 @@ from tests.traces import (
     same_pid,
 )
 from tests.two_sides import PASSES, base, compared_sides, new
-from tilelang_trace.analysis.compare.comparison import ComparedKernel
+from tilelang_trace.analysis.compare.comparison import (
+    ComparedKernel,
+)
 from tilelang_trace.analysis.compare.differences import differences, milliseconds
 from tilelang_trace.analysis.compare.timeline import Align, side_by_side
 from tilelang_trace.formats import files

@@ -12,7 +12,13 @@ import pytest
 import tilelang_trace
 from tests.compiled import INCOMPLETE, a_compile, a_context, a_pass, failed, trace
 from tilelang_trace.analysis.compare.compare import compare_traces
-from tilelang_trace.analysis.compare.comparison import ComparedPass, Comparison, ContextChange
+from tilelang_trace.analysis.compare.compared_pass import (
+    ComparedPass,
+)
+from tilelang_trace.analysis.compare.comparison import (
+    Comparison,
+    ContextChange,
+)
 from tilelang_trace.analysis.summary import summarize
 from tilelang_trace.trace.model import Trace
 from tilelang_trace.trace.phases import with_phases
@@ -146,6 +152,13 @@ def test_before_a_failure_passes_are_added_and_removed():
     whole = trace(a_context(a_pass("A"), a_pass("Old"), a_pass("B"), a_pass("C")))
     broken = trace(a_context(a_pass("New"), a_pass("A"), a_pass("B", **failed("no")), **INCOMPLETE))
     assert told(compared(whole, broken)) == ["added New", "removed Old", "not_reached C"]
+
+
+def test_a_pass_that_is_gone_hides_nothing_that_was_not_reached():
+    """Outside of kernels too."""
+    whole = trace(a_pass("A"), a_pass("Old"), a_pass("B"), a_pass("C"))
+    broken = trace(a_pass("A"), a_pass("New"), a_pass("B", **failed("no")))
+    assert told(compared(whole, broken)) == ["removed Old", "added New", "not_reached C"]
 
 
 def test_a_swallowed_failure_ends_nothing():

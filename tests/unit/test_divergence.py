@@ -6,7 +6,9 @@ from typing import Any
 
 from tests.compiled import INCOMPLETE, Tree, a_compile, a_context, a_pass, failed, trace
 from tilelang_trace.analysis.compare.compare import compare_traces
-from tilelang_trace.analysis.compare.comparison import Divergence
+from tilelang_trace.analysis.compare.comparison import (
+    Divergence,
+)
 from tilelang_trace.trace.model import Trace
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.comparisons import MS, compared, comparison
-from tilelang_trace.analysis.compare.comparison import Comparison
+from tilelang_trace.analysis.compare.comparison import (
+    Comparison,
+)
 from tilelang_trace.analysis.compare.noise import judged
 from tilelang_trace.errors import UserError
 from tilelang_trace.reports.compare.fail_on import check, slower

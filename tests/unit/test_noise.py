@@ -7,7 +7,9 @@ from fractions import Fraction
 import pytest
 
 from tests.comparisons import MS, compared, comparison
-from tilelang_trace.analysis.compare.comparison import Comparison
+from tilelang_trace.analysis.compare.comparison import (
+    Comparison,
+)
 from tilelang_trace.analysis.compare.noise import judged
 from tilelang_trace.analysis.compare.spread import spread
 

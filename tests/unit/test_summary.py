@@ -184,6 +184,18 @@ def test_times_above_what_a_double_holds_stay_exact() -> None:
     assert summary.total_ns == 2 * long
 
 
+def test_runs_below_each_other_are_told_apart_at_the_ends_of_time_too() -> None:
+    early, late = -(2**62), 2**62
+    nested = one_lane(
+        (early, 0, "A", "pass"),
+        (early, early + 10, "A", "pass"),
+        (5, late, "B", "pass"),
+        (6, late, "A", "pass"),
+    )
+    inclusive = {entry.name: entry.inclusive_ns for entry in summarize(nested).passes}
+    assert inclusive == {"A": 2**62 + 2**62 - 6, "B": 2**62 - 5}
+
+
 def test_without_any_pass_the_slices_of_other_tools_take_their_place() -> None:
     summary = summarize(
         one_lane((0, 100, "gemm", "kernel"), (10, 30, "copy", ""), (200, 240, "gemm", "x"))

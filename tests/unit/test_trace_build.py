@@ -397,3 +397,62 @@ def test_kinds_come_from_the_first_category() -> None:
 
 def test_durations_are_inclusive() -> None:
     assert one_lane((0, 100, "a"), (10, 30, "b")).slices.duration.tolist() == [100, 20]
+
+
+@pytest.mark.parametrize("make", TRACES.values(), ids=TRACES)
+def test_rows_may_be_added_one_by_one_or_as_columns(make: Callable[[], Trace]) -> None:
+    trace = make()
+    slices = trace.slices
+    single, bulk = TraceBuilder(), TraceBuilder()
+    for builder in (single, bulk):
+        builder.processes += trace.processes
+        builder.threads += trace.threads
+        builder.lanes += trace.lanes
+        builder.counter_tracks += trace.counter_tracks
+        for text in trace.strings:
+            builder.strings.id(text)
+    for row, (lane, begin, end) in enumerate(zip(slices.lane, slices.begin, slices.end)):
+        names = trace.name(row), trace.category(row)
+        single.slice(int(lane), int(begin), int(end), *names, trace.arguments.of(row))
+    for track, time, value in zip(*vars(trace.counters).values()):
+        single.counter(int(track), int(time), float(value))
+
+    backwards = slice(None, None, -1)
+    half = len(slices) // 2
+    for part in (slice(None, half), slice(half, None)):
+        first = bulk.slices(
+            slices.lane[part],
+            slices.begin[part],
+            slices.end[part].tolist(),
+            slices.name[part],
+            slices.category[part],
+        )
+        assert first == (part.start or 0)
+    for column in trace.arguments.columns:
+        turned = replace(column, rows=column.rows[backwards], values=column.values[backwards])
+        bulk.arguments.add_column(turned)
+    for track in range(len(trace.counter_tracks)):
+        of_it = trace.counters.track == track
+        bulk.counters(track, trace.counters.time[of_it], trace.counters.value[of_it])
+    assert said(bulk.build()) == said(single.build())
+
+
+def test_an_argument_may_change_its_type_from_row_to_row() -> None:
+    values: list[Any] = [1, "one", 2**63, 1.5, -(2**63), True, None, 2**64, "\ud800", 0, "one", {}]
+    trace = one_lane(*((t, t + 1, "s", "", {"a": value}) for t, value in enumerate(values)))
+    assert [trace.arguments.of(row)["a"] for row in range(len(values))] == [
+        *values[:7],
+        str(2**64),
+        "\ufffd",
+        *values[9:],
+    ]
+    assert [type(trace.arguments.of(row)["a"]) for row in (0, 3, 5)] == [int, float, bool]
+
+
+def test_a_builder_goes_on_after_a_build() -> None:
+    builder = TraceBuilder()
+    lane = main_thread(builder)
+    builder.slice(lane, 0, 1, "a", "", {"n": 1})
+    first = builder.build()
+    builder.slice(lane, 1, 2, "b", "", {"n": 2})
+    assert [len(first.slices), len(builder.build().slices)] == [1, 2]

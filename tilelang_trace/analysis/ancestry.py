@@ -20,11 +20,11 @@ def nearest_above(parent: Ids, wanted: Mask) -> Ids:
     digits of the longest chain of unwanted slices.
     """
     above = parent.copy()
-    seeking = np.flatnonzero(above >= 0)
-    while len(seeking := seeking[~wanted[above[seeking]]]):
+    seeking = np.flatnonzero(~wanted[above] & (above >= 0)) if len(above) else above
+    while len(seeking):
         # Read all before writing: a slice that looks through another must see where that one stood.
-        above[seeking] = above[above[seeking]]
-        seeking = seeking[above[seeking] >= 0]
+        above[seeking] = further = above[above[seeking]]
+        seeking = seeking[(further >= 0) & ~wanted[further]]
     return above
 
 
@@ -39,11 +39,15 @@ def outermost_of_name(slices: Slices, rows: npt.NDArray[np.int64]) -> Mask:
     name, lane = slices.name[ordered], slices.lane[ordered]
     new_group = (np.diff(name, prepend=-1) != 0) | (np.diff(lane, prepend=-1) != 0)
     group = np.cumsum(new_group)
-    # Ranks instead of times keep the groups apart in one running maximum, and can't overflow.
-    times, rank = np.unique(
-        np.concatenate([slices.begin[ordered], slices.end[ordered]]), return_inverse=True
-    )
-    begin, end = rank.reshape(2, -1) + group * len(times)
+    begin, end = slices.begin[ordered], slices.end[ordered]
+    # One running maximum for all groups: each has its own range of times.
+    first = int(begin.min(initial=0))
+    span = int(end.max(initial=0)) - first + 1
+    if span * (int(group[-1]) + 1 if len(group) else 1) < 2**63:
+        begin, end = (times - first + group * span for times in (begin, end))
+    else:
+        times, rank = np.unique(np.concatenate([begin, end]), return_inverse=True)
+        begin, end = rank.reshape(2, -1) + group * len(times)
     latest_end = np.maximum.accumulate(end)
     outermost = np.empty(len(rows), np.bool_)
     outermost[rows_by_name] = new_group | (begin >= np.roll(latest_end, 1))

@@ -57,9 +57,10 @@ def kernels(trace: Trace) -> Mapping[int, str]:
     nameless = [row for row in compiles(trace).tolist() if row not in found]
     if nameless:
         passes = np.flatnonzero(trace.is_kind(PASS))
-        contexts, first = np.unique(_context_of(trace)[passes], return_index=True)
-        first_pass = dict(zip(contexts.tolist(), passes[first].tolist()))
-        found.update((row, trace.name(first_pass[row])) for row in nameless)
+        first_pass = np.empty(len(trace.slices) + 1, np.int64)
+        # Of several passes of one context, the last that is put there stays: the first one.
+        first_pass[_context_of(trace)[passes][::-1]] = passes[::-1]
+        found.update((row, trace.name(int(first_pass[row]))) for row in nameless)
     return found
 
 

@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from tilelang_trace.analysis.ancestry import nearest_above
 from tilelang_trace.trace.arguments import COMPILE, CONTEXT, KINDS, OK, PHASE
 from tilelang_trace.trace.failures import failures
 from tilelang_trace.trace.json_values import Json
@@ -77,13 +78,19 @@ class Places:
         """The phase of a slice: its own label, else that of what encloses it, else empty."""
         return self._nearest(self._phase, row)
 
-    def phases(self) -> list[str]:
-        """The phase of every slice."""
-        found: list[str] = []
-        for label, parent in zip(self._phase.tolist(), self._trace.slices.parent.tolist()):
-            inherited = found[parent] if parent >= 0 else ""
-            found.append(self._trace.strings[label] if label >= 0 else inherited)
-        return found
+    def phases(self) -> tuple[Ids, list[str]]:
+        """The phase of every slice, as numbers of texts, and the texts."""
+        above = nearest_above(self._trace.slices.parent, self._phase >= 0)
+        none = len(self._trace.strings)
+        inherited = np.where(above >= 0, self._phase[above], none) if len(above) else above
+        found = np.where(self._phase >= 0, self._phase, inherited).astype(np.int32)
+        return found, [*self._trace.strings, ""]
+
+    def statuses(self) -> tuple[Ids, list[str]]:
+        """The status of every slice, likewise."""
+        none = len(self._trace.strings)
+        found = np.where(self._status >= 0, self._status, none).astype(np.int32)
+        return found, [*self._trace.strings, OK]
 
     def kernel(self, row: int) -> str:
         """The label of the kernel that a slice worked on; empty if nothing tells."""

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tilelang_trace.analysis.ancestry import nearest_above, outermost_of_name, sum_by, time_below
+from tilelang_trace.analysis.columns import largest, numbered
 from tilelang_trace.analysis.hidden import HIDDEN, hidden_of, hidden_passes
 from tilelang_trace.analysis.runs import Failed, Places, Run, RunOrder, describe, failed_runs
 from tilelang_trace.trace.arguments import FAILED, INCOMPLETE, KINDS, OPEN, PASS
@@ -116,7 +117,7 @@ def summarize(trace: Trace, *, slowest: int = 10, slowest_by: RunOrder = "self")
 
     runs = np.flatnonzero(measured)
     ranking = self_ns[runs] if slowest_by == "self" else duration[runs]
-    chosen = runs[np.argsort(-ranking, kind="stable")[:slowest]]
+    chosen = runs[largest(ranking, slowest)]
     still_open = counted & status.open
     innermost = still_open.copy()
     innermost[slices.parent[still_open & (slices.parent >= 0)]] = False
@@ -204,7 +205,7 @@ def _totals(
     if not len(rows):
         return ()
     outer = rows[outermost_of_name(trace.slices, rows)]
-    names, name_of_row = np.unique(trace.slices.name[rows], return_inverse=True)
+    names, name_of_row = numbered(trace.slices.name[rows])
     of_name = np.zeros(len(measured), np.int64)
     of_name[rows] = name_of_row
 

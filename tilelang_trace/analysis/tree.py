@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tilelang_trace.analysis.ancestry import nearest_above, sum_by
+from tilelang_trace.analysis.columns import largest
 from tilelang_trace.analysis.runs import Places
 from tilelang_trace.analysis.summary import OTHER, on_threads
 from tilelang_trace.trace.arguments import KINDS
@@ -61,7 +62,7 @@ def tree(trace: Trace, min_ns: int | None = None) -> Tree:
         # Of equal times the first: a slice as long as its parent stands after it.
         shown = np.zeros(len(slices), np.bool_)
         rows = np.flatnonzero(counted)
-        shown[rows[np.argsort(-duration[rows], kind="stable")[:LONGEST]]] = True
+        shown[rows[largest(duration[rows], LONGEST)]] = True
     else:
         shown = counted & (duration >= min_ns)
     short = counted & ~shown

@@ -1,8 +1,9 @@
 """The command line: one file a subcommand. Arguments in, messages out, no logic.
 
-A command is a module with `NAME`, `HELP`, `add_arguments(parser)` and `run(options) -> exit code`,
-listed in `COMMANDS`; it may have `ALIASES`. What a person got wrong is a UserError and ends here:
-one line on stderr, exit code 2.
+A command is a line in `COMMANDS` and a module of that name with `add_arguments(parser)` and
+`run(options) -> exit code`. Only the module of the command that was chosen is imported: `--help`
+takes little longer than argparse. What a person got wrong is a UserError and ends here: one line on
+stderr, exit code 2.
 """
 
 from __future__ import annotations
@@ -10,27 +11,32 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
 from importlib import import_module
-from typing import NoReturn, Protocol, cast
 
 from tilelang_trace.errors import UserError
 from tilelang_trace.version import __version__
 
-COMMANDS = ("run", "snapshot", "open", "report", "compare", "convert", "bundle", "reproduce")
+TYPE_CHECKING = False  # as typing has it, whose import would take a tenth of the time of --help
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any, NoReturn
 
+COMMANDS = {
+    "run": "Run a Python script, unchanged, and write the trace of every TVM pass in it.",
+    "snapshot": "Say where a compile that still runs is now, and write what it has done so far.",
+    "open": "Show traces in the Perfetto UI: the failed pass, or the slowest, selected and in "
+    "view.",
+    "report": "Show where the time of a compile went, and what failed.",
+    "compare": "Compare two compiles, or two sets of repeated ones: what changed, pass by pass.",
+    "convert": "Convert a trace to another format: .pftrace, .json or .events.jsonl, each also "
+    "with .gz; or draw it: .svg, .png.",
+    "bundle": "Pack a trace for a bug report: redacted, with the issue's text, a picture and a "
+    "reproducer.",
+    "reproduce": "Run the pass that failed once more, on the module that the trace kept of it.",
+}
+"""What each command does, in the order of `--help`."""
 
-class Command(Protocol):
-    """What a module in this package offers."""
-
-    NAME: str
-    HELP: str
-
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Declare the command's options."""
-
-    def run(self, options: argparse.Namespace) -> int:
-        """Do it; returns the exit code."""
+_ALIASES = {"compare": ("diff",)}
 
 
 class _Parser(argparse.ArgumentParser):
@@ -40,6 +46,21 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {message} ({self.prog} --help)\n")
 
 
+class _CommandParser(_Parser):
+    """Imports its command when that was chosen."""
+
+    def __init__(self, *, command: str, **options: Any) -> None:
+        super().__init__(description=COMMANDS[command], **options)
+        self._command = command
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """As it is inherited, with the arguments of the command."""
+        command = import_module(f"{__name__}.{self._command}")
+        command.add_arguments(self)
+        self.set_defaults(run=command.run)
+        return super().parse_known_args(args, namespace)
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="tilelang-trace",
@@ -47,17 +68,11 @@ def _parser() -> argparse.ArgumentParser:
         "every compiler pass a nested slice.",
     )
     parser.add_argument("--version", action="version", version=f"tilelang-trace {__version__}")
-    subparsers = parser.add_subparsers(metavar="COMMAND", required=True)
-    for name in COMMANDS:
-        command = cast(Command, import_module(f"{__name__}.{name}"))
-        subparser = subparsers.add_parser(
-            command.NAME,
-            aliases=getattr(command, "ALIASES", ()),
-            help=command.HELP,
-            description=command.HELP,
-        )
-        command.add_arguments(subparser)
-        subparser.set_defaults(run=command.run)
+    subparsers = parser.add_subparsers(
+        metavar="COMMAND", required=True, parser_class=_CommandParser
+    )
+    for name, text in COMMANDS.items():
+        subparsers.add_parser(name, aliases=_ALIASES.get(name, ()), help=text, command=name)
     return parser
 
 

@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     from tilelang_trace.sharing.bundle.bundle import Bundle
     from tilelang_trace.sharing.redaction.changes import Change
 
-NAME = "bundle"
-HELP = "Pack a trace for a bug report: redacted, with the issue's text, a picture and a reproducer."
-
 _MEGA = 1_000_000
 _NOT_REPRODUCED = 1
 _PLACES = 3

@@ -7,15 +7,13 @@ from __future__ import annotations
 import argparse
 import sys
 
+from tilelang_trace import long_work
+from tilelang_trace.commands import progress
 from tilelang_trace.commands.arguments import count, nanoseconds, percentage
 from tilelang_trace.commands.printing import print_report
 from tilelang_trace.errors import UserError
 from tilelang_trace.reports.compare.choice import BYS, Choice
 from tilelang_trace.reports.text import plural, visible
-
-NAME = "compare"
-ALIASES = ("diff",)
-HELP = "Compare two compiles, or two sets of repeated ones: what changed, pass by pass."
 
 _TOP = 25
 """Rows for people when nobody says how many; scripts get all."""
@@ -106,10 +104,12 @@ def run(options: argparse.Namespace) -> int:
 
     if options.output:
         comparing.check_output(options.output, options.align)
-    base = comparing.open_runs(base_paths, "base")
-    new = comparing.open_runs(new_paths, "new")
     try:
-        comparison = comparing.compare_runs(base, new, options.min_ns, options.threshold)
+        with progress.shown():
+            base = comparing.open_runs(base_paths, "base")
+            new = comparing.open_runs(new_paths, "new")
+            long_work.stage("comparing")
+            comparison = comparing.compare_runs(base, new, options.min_ns, options.threshold)
     except comparing.NothingToCompare as error:
         print(f"tilelang-trace: {error}", file=sys.stderr)
         return _NOTHING_TO_COMPARE
@@ -122,7 +122,9 @@ def run(options: argparse.Namespace) -> int:
     )
     if options.fail_on:
         fail_on.check(comparison, options.threshold)
-    report = make_report(comparison, choice)
+    with progress.shown():
+        long_work.stage("adding up")
+        report = make_report(comparison, choice)
     print_report("tilelang_trace.reports.compare", options.format, report)
     if options.format == "csv":
         for note in comparison.notes:
@@ -133,7 +135,9 @@ def run(options: argparse.Namespace) -> int:
             )
     if options.output:
         least = options.min_ns or None
-        comparing.write_both(comparison, base, new, options.output, options.align, least)
+        with progress.shown():
+            long_work.stage("putting both on one timeline")
+            comparing.write_both(comparison, base, new, options.output, options.align, least)
         print(f"tilelang-trace: wrote {options.output}", file=sys.stderr)
     if options.fail_on and (why := fail_on.slower(comparison)):
         print(f"tilelang-trace: --fail-on {options.fail_on}: {why}", file=sys.stderr)

@@ -6,14 +6,9 @@ import argparse
 import sys
 from pathlib import Path
 
+from tilelang_trace.commands import progress
 from tilelang_trace.commands.arguments import add_selection
 from tilelang_trace.errors import UserError
-
-NAME = "convert"
-HELP = (
-    "Convert a trace to another format: .pftrace, .json or .events.jsonl, each also with .gz; or "
-    "draw it: .svg, .png."
-)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,14 +34,20 @@ def run(options: argparse.Namespace) -> int:
     naming.check_pattern(options.output, ["kernel"])
     split: Split | None = "kernel" if naming.has_kernel(options.output) else options.split
     choice = selection(options.only, options.min_ms, split)
-    trace = open_trace(options.input)
-    selected = select(trace, choice)
-    if not selected.matched:
-        raise UserError(f"{options.input}: {no_match(choice.only, kernel_names(trace))}")
-    kernels = [part.kernel for part in selected.parts]
-    for path, part in zip(naming.for_kernels(Path(options.output), kernels), selected.parts):
-        files.write(part.trace, path)
-        if choice.split:
+    written: list[Path] = []
+    try:
+        with progress.shown():
+            trace = open_trace(options.input)
+            selected = select(trace, choice)
+            if not selected.matched:
+                raise UserError(f"{options.input}: {no_match(choice.only, kernel_names(trace))}")
+            kernels = [part.kernel for part in selected.parts]
+            paths = naming.for_kernels(Path(options.output), kernels)
+            for path, part in zip(paths, selected.parts):
+                files.write(part.trace, path)
+                written.append(path)
+    finally:
+        for path in written if choice.split else ():
             print(f"tilelang-trace: wrote {path}", file=sys.stderr)
     if trace.findings:
         print(

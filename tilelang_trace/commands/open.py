@@ -8,9 +8,6 @@ import sys
 from tilelang_trace.commands.arguments import port_number
 from tilelang_trace.errors import UserError
 
-NAME = "open"
-HELP = "Show traces in the Perfetto UI: the failed pass, or the slowest, selected and in view."
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's options."""

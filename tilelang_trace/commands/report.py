@@ -6,14 +6,13 @@ import argparse
 import sys
 from importlib import import_module
 
+from tilelang_trace import long_work
+from tilelang_trace.commands import progress
 from tilelang_trace.commands.arguments import count, nanoseconds
 from tilelang_trace.commands.printing import print_report
 from tilelang_trace.errors import UserError
 from tilelang_trace.reports.choice import SORTS, Choice
 from tilelang_trace.reports.text import plural
-
-NAME = "report"
-HELP = "Show where the time of a compile went, and what failed."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -60,9 +59,11 @@ def run(options: argparse.Namespace) -> int:
     choice = Choice(options.sort, options.top, options.min_ns)
     if options.by == "pass" and choice.sort == "start":
         raise UserError("report: --sort start is for --by kernel: a pass runs more than once")
-    trace = open_compile(options.file)
     outputs = f"tilelang_trace.{'reports.kernels' if options.by == 'kernel' else 'reports'}"
-    report = import_module(f"{outputs}.report").make_report(trace, options.file, choice)
+    with progress.shown():
+        trace = open_compile(options.file)
+        long_work.stage("adding up")
+        report = import_module(f"{outputs}.report").make_report(trace, options.file, choice)
     print_report(outputs, options.format, report)
     noun, left_out = ("pass", "passes") if options.by == "pass" else ("compile", "compiles")
     if options.format == "csv" and (number := getattr(report.left_out, left_out)):

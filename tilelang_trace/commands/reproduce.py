@@ -12,9 +12,6 @@ from tilelang_trace.errors import UserError
 if TYPE_CHECKING:
     from tilelang_trace.sharing.reproducer import Reproducer
 
-NAME = "reproduce"
-HELP = "Run the pass that failed once more, on the module that the trace kept of it."
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's options."""

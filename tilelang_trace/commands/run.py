@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from tilelang_trace.recording.finish import Finished
     from tilelang_trace.trace.model import Trace
 
-NAME = "run"
-HELP = "Run a Python script, unchanged, and write the trace of every TVM pass in it."
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's options."""

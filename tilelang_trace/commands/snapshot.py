@@ -5,9 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 
-NAME = "snapshot"
-HELP = "Say where a compile that still runs is now, and write what it has done so far."
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's options."""

@@ -9,15 +9,16 @@ and Perfetto's JSON importer.
 
 from __future__ import annotations
 
-import json
 import math
-import re
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 import orjson
 
 from tilelang_trace.formats import envelope
+from tilelang_trace.formats.chrome_json_slices import slice_lines
+from tilelang_trace.formats.json_text import mended, text_of
 from tilelang_trace.trace import failures
 from tilelang_trace.trace.model import Trace
 
@@ -65,14 +66,12 @@ def write(trace: Trace) -> Iterator[bytes]:
     """The file, in pieces."""
     origin = origin_of(trace)
     rows = _Rows(trace)
-    first = True
-    for events in _events(trace, rows, origin):
-        if events:
-            lead = b'{"traceEvents":[\n' if first else b",\n"
-            first = False
-            yield lead + b",\n".join(map(_line, events))
-    if first:
-        yield b'{"traceEvents":[\n'
+    lead = b'{"traceEvents":[\n'
+    for lines in _lines(trace, rows, origin):
+        yield lead + lines
+        lead = b",\n"
+    if lead.startswith(b"{"):
+        yield lead
     pids = [rows.pid(_process_of_counter(trace, k)) for k in range(len(trace.counter_tracks))]
     sealed = envelope.seal(trace, origin, rows.tids, pids)
     if len(trace.flows):
@@ -81,29 +80,25 @@ def write(trace: Trace) -> Iterator[bytes]:
     yield orjson.dumps({envelope.NAME: sealed}) + b"}\n"
 
 
-_LAST_BACKSLASH = re.compile(rb'(?<!\\)((?:\\\\)*)\\\\"')
+def _lines(trace: Trace, rows: _Rows, origin: int) -> Iterator[bytes]:
+    """The events, one a line, in pieces of many lines with a comma between two."""
+    yield from _joined(_names(trace, rows))
+    yield from slice_lines(trace, origin, rows.pids, rows.tids)
+    yield from _joined(_instants(trace, rows, origin))
+    yield from _joined(_counters(trace, rows, origin))
+    yield from _joined(_arrows(trace, rows, origin))
+    yield from _joined(_failures(trace, rows, origin))
+
+
+def _joined(events: Iterator[dict[str, Any]]) -> Iterator[bytes]:
+    while some := list(islice(events, _CHUNK)):
+        yield b",\n".join(map(_line, some))
 
 
 def _line(event: dict[str, Any]) -> bytes:
-    """One event as JSON."""
-    try:
-        line = orjson.dumps(event)
-    except orjson.JSONEncodeError:  # arguments that are nested deeper than orjson goes
-        text = json.dumps(event["args"], ensure_ascii=False, separators=(",", ":"))
-        line = orjson.dumps({**event, "args": orjson.Fragment(text)})
-    if b'\\\\"' in line:
-        # Perfetto v52 takes a backslash before a closing quote for the escape of that quote.
-        line = _LAST_BACKSLASH.sub(rb'\1\\u005c"', line)
-    return line
-
-
-def _events(trace: Trace, rows: _Rows, origin: int) -> Iterator[list[dict[str, Any]]]:
-    yield list(_names(trace, rows))
-    yield from _slices(trace, rows, origin)
-    yield list(_instants(trace, rows, origin))
-    yield list(_counters(trace, rows, origin))
-    yield list(_arrows(trace, rows, origin))
-    yield list(_failures(trace, rows, origin))
+    if "args" in event:
+        event = {**event, "args": orjson.Fragment(text_of(event["args"]))}
+    return mended(orjson.dumps(event))
 
 
 def _counters(trace: Trace, rows: _Rows, origin: int) -> Iterator[dict[str, Any]]:
@@ -150,32 +145,6 @@ def _names(trace: Trace, rows: _Rows) -> Iterator[dict[str, Any]]:
         yield name(
             "thread_name", rows.pids[number], rows.tids[number], f"{text} {lane.name}".strip()
         )
-
-
-def _slices(trace: Trace, rows: _Rows, origin: int) -> Iterator[list[dict[str, Any]]]:
-    slices, strings = trace.slices, trace.strings
-    for start in range(0, len(slices), _CHUNK):
-        stop = min(start + _CHUNK, len(slices))
-        yield [
-            {
-                "ph": "X",
-                "ts": _us(begin),
-                "dur": _us(duration),
-                "pid": rows.pids[lane],
-                "tid": rows.tids[lane],
-                "name": strings[name],
-                "cat": failures.written_category(strings[category], arguments.get("status")),
-                "args": arguments,
-            }
-            for begin, duration, name, category, lane, arguments in zip(
-                (slices.begin[start:stop] - origin).tolist(),
-                slices.duration[start:stop].tolist(),
-                slices.name[start:stop].tolist(),
-                slices.category[start:stop].tolist(),
-                slices.lane[start:stop].tolist(),
-                trace.arguments.between(start, stop),
-            )
-        ]
 
 
 def _instants(trace: Trace, rows: _Rows, origin: int) -> Iterator[dict[str, Any]]:

@@ -24,9 +24,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import count
 
+import numpy as np
 import orjson
 
+from tilelang_trace import long_work
 from tilelang_trace.errors import UserError
 from tilelang_trace.trace.arguments import (
     CONTEXT,
@@ -45,6 +48,7 @@ from tilelang_trace.trace.json_values import Json
 from tilelang_trace.trace.model import Lane, Trace
 
 VERSION = 1
+_CHUNK = 4096
 _REQUIRED = ("name", "sequence", "depth", "start_ns", "end_ns")
 _TYPES: dict[str, tuple[type, str]] = {
     "name": (str, "text"),
@@ -76,19 +80,28 @@ def write(trace: Trace) -> Iterator[bytes]:
             context.append(context[parent] if parent >= 0 else None)
             is_in_pass = bool(parent >= 0 and kinds[parent] == kind_pass)
             depth.append(depth[parent] + is_in_pass if parent >= 0 else 0)
-    rows = [r for r in slices.begin.argsort(kind="stable").tolist() if kinds[r] == kind_pass]
-    for number, row in enumerate(rows):
-        line = _line(trace, row, context[row])
-        # Passes of other tools may have no numbers, but a log must.
-        if not isinstance(line["sequence"], int):
-            line["sequence"] = number
-        if not isinstance(line["depth"], int):
-            line["depth"] = depth[row]
-        yield orjson.dumps(line) + b"\n"
+    order = slices.begin.argsort(kind="stable").astype(np.int32)
+    order = order[kinds[order] == kind_pass]
+    for start in range(0, len(order), _CHUNK):
+        rows = order[start : start + _CHUNK]
+        lines = []
+        for number, row, arguments in zip(
+            count(start), rows.tolist(), trace.arguments.of_rows(rows)
+        ):
+            line = _line(trace, row, arguments, context[row])
+            # Passes of other tools may have no numbers, but a log must.
+            if not isinstance(line["sequence"], int):
+                line["sequence"] = number
+            if not isinstance(line["depth"], int):
+                line["depth"] = depth[row]
+            lines.append(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
+        yield b"".join(lines)
+        long_work.reached(start + _CHUNK)
 
 
-def _line(trace: Trace, row: int, context: int | None) -> dict[str, Json]:
-    arguments = trace.arguments.of(row)
+def _line(
+    trace: Trace, row: int, arguments: Mapping[str, Json], context: int | None
+) -> dict[str, Json]:
     status = arguments.get("status", OK)
     end = int(trace.slices.end[row])
     line: dict[str, Json] = {

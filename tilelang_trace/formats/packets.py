@@ -18,7 +18,7 @@ content):
 An end has type 2 and no name. The first packet of a sequence clears the incremental state and sets
 the defaults of all that follow (59: clock of the timestamps, track), which saves ten bytes an
 event. A name that is new on a sequence comes in the interned data (12) of the packet that first
-needs it.
+needs it. `slice_packets` lays out the same packets for many slices at once.
 
 Source of the numbers and rules: Perfetto's trace_packet.proto, track_event.proto,
 debug_annotation.proto, interned_data.proto and track_descriptor.proto. Tests hold the bytes against

@@ -13,6 +13,7 @@ from operator import itemgetter
 
 import numpy as np
 
+from tilelang_trace import long_work
 from tilelang_trace.formats import byte_columns
 from tilelang_trace.formats.byte_columns import Column, Ints, Pieces, Varints
 from tilelang_trace.formats.flows import Flows
@@ -60,7 +61,8 @@ class SlicePackets:
         slices = self._trace.slices
         # An end says nothing but when, and inner slices end no later than what is around them: so
         # the ends are in order when their times are, whichever slice each of them belongs to.
-        ends = np.sort(slices.end[lane.start : lane.stop]) - self._origin
+        # The stable sort takes a tenth of the default one's time on what is nearly in order.
+        ends = np.sort(slices.end[lane.start : lane.stop], kind="stable") - self._origin
         start, ended, count = lane.start, 0, _FIRST_ROWS
         while start < lane.stop:
             stop = min(start + count, lane.stop)
@@ -73,6 +75,7 @@ class SlicePackets:
                 ends_before - ended,
             )
             yield piece
+            long_work.reached(stop)
             count = max(1, min(_MOST_ROWS, (stop - start) * _CHUNK_BYTES // len(piece)))
             start, ended = stop, until
 

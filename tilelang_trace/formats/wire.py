@@ -118,13 +118,24 @@ def fields(data: bytes | memoryview) -> Iterator[tuple[int, int, bytes | memoryv
 
 
 def top_level_fields(data: bytes | memoryview) -> Iterator[tuple[int, int, bytes | memoryview]]:
-    """The length-delimited fields of a message: (offset of the field, field number, its bytes).
+    """The length-delimited fields of a message: (offset of the field, field number, its bytes). As
+    `top_level_places`.
+    """
+    for place, number, start, stop in top_level_places(data):
+        yield place, number, data[start:stop]
+
+
+def top_level_places(
+    data: bytes | memoryview, offset: int = 0
+) -> Iterator[tuple[int, int, int, int]]:
+    """The length-delimited fields of a message from an offset on: (offset of the field, field
+    number, where its bytes begin, where they end).
 
     Other fields are passed by. Ends silently at a run of zero bytes that reaches the end (a
     journal's blocks are allocated beforehand). Raises `Truncated` where the data ends inside a
     field or zeros stand in place of one, and ValueError for bytes that are no protobuf.
     """
-    offset, size = 0, len(data)
+    size = len(data)
     while offset < size:
         start = offset
         key, offset = read_varint(data, offset)
@@ -140,7 +151,7 @@ def top_level_fields(data: bytes | memoryview) -> Iterator[tuple[int, int, bytes
                 raise Truncated(start) from None
             if offset + length > size:
                 raise Truncated(start)
-            yield start, key >> 3, data[offset : offset + length]
+            yield start, key >> 3, offset, offset + length
             offset += length
         elif kind == 0:
             _, offset = read_varint(data, offset)

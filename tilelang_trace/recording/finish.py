@@ -15,8 +15,10 @@ from tilelang_trace.formats import files, naming
 from tilelang_trace.formats.pftrace_reader import read_events
 from tilelang_trace.recording import facts, folder, journal
 from tilelang_trace.recording.death.process_end import ProcessEnd
+from tilelang_trace.recording.disk_sink import MODULE_FILE
+from tilelang_trace.recording.failed_pass import FAILED_PASS
 from tilelang_trace.recording.folder import JournalFolder
-from tilelang_trace.recording.ir_facts import IrCost
+from tilelang_trace.recording.ir_facts import COST, IrCost
 from tilelang_trace.recording.kept import Kept
 from tilelang_trace.recording.options import Keep
 from tilelang_trace.recording.say import say
@@ -189,11 +191,12 @@ def read_journals(journals: Path, end: ProcessEnd | None = None) -> Trace:
         settled = settle(
             reading, path, alive, end if pid == main else None, end.timeout if end else None
         )
-        for row in reading.rows:
-            arguments = reading.arguments.get(row, {})
-            cost.take(arguments)
-            kept.take(arguments, path)
-            builder.arguments.add(row, arguments)
+        for row in reading.arguments.rows_with(COST):
+            cost.take(reading.arguments[row])
+        for name in (FAILED_PASS, MODULE_FILE):
+            for row in reading.arguments.rows_with(name):
+                kept.take(reading.arguments[row], path)
+        reading.arguments.add_to(builder.arguments)
         reasons += settled.reasons
         if pid == main:
             ending |= settled.exit

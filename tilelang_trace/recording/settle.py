@@ -76,16 +76,15 @@ def settle(
     has_failed = False
     for lane, rows in reading.unfinished.items():
         for row in rows:
-            reading.arguments.setdefault(row, {}).update(unfinished)
+            reading.arguments[row].update(unfinished)
         if death is not None and _is_to_blame(reading, lane, death):
-            reading.arguments[rows[-1]] |= {"status": FAILED, "error": death.error}
+            reading.arguments[rows[-1]].update({"status": FAILED, "error": death.error})
             has_failed = True
         # The last thing that was seen may be a begin: those around it end no earlier than it does.
         last = max(last, *(reading.builder.begins[row] + 1 for row in rows))
     for row in (row for rows in reading.unfinished.values() for row in rows):
         reading.builder.ends[row] = last
-    for row in reading.rows:
-        reading.arguments.setdefault(row, {}).setdefault("status", OK)
+    reading.arguments.set_default("status", OK, reading.rows)
     if timed_out is not None:
         _failed_by(timed_out, path, reading)
     if death is not None and death.signal and death.stack and not has_failed:
@@ -98,9 +97,9 @@ def _failed_by(timeout: TimeOut, path: Path, reading: Reading) -> None:
     signal.
     """
     error = timeout.error(path)
-    for row in reading.rows:
+    for row in reading.arguments.rows_with("error"):
         arguments = reading.arguments[row]
-        if "error" in arguments and reading.builder.ends[row] >= timeout.time_ns:
+        if reading.builder.ends[row] >= timeout.time_ns:
             arguments["error"] = error if arguments["status"] == FAILED else enclosing(error)
 
 

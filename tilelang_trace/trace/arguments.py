@@ -27,6 +27,9 @@ KINDS = (COMPILE, CONTEXT, PHASE, PASS, CODEGEN, STEP, TOOL)
 DIFFERENCE = "difference"
 """First category of what a comparison shows between its sides: no work of a compile, so no kind."""
 
+COMPARISON = "comparison"
+"""Metadata of a Trace that holds both sides of a comparison and their differences."""
+
 CONTEXT_NAME = "PassContext"
 """Name of every context slice."""
 

@@ -1,8 +1,16 @@
-"""Slices from begin and end events: one stack a lane, with times that only grow."""
+"""Slices from begin and end events: one stack a lane, with times that only grow.
+
+`OpenSlices` goes from event to event; `paired` takes all of many lanes at once.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+import numpy as np
+
 from tilelang_trace.trace.build import TraceBuilder
+from tilelang_trace.trace.model import Ids, Ints, Mask
 
 
 class OpenSlices:
@@ -45,3 +53,77 @@ class OpenSlices:
             time = self._time
         self._time = time
         return time
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """The slices of many begin and end events, in the order of their begins."""
+
+    begin: Ints
+    end: Ints
+    """1 ns after the begin where there is no end."""
+    is_open: Mask
+    """Whether there is no end."""
+    of_event: Ids
+    """Which slice an event begins or ends: -1 for an end where none is open."""
+
+
+def paired(lane: Ids, time: Ints, begins: Mask) -> Pairs:
+    """What `OpenSlices` makes of events: those of a lane stand together, in the order of time.
+
+    The level of a begin is that of its slice, and so is that of an end. Among the events of one
+    level begins and ends take turns, so that an end belongs to the begin before it. That holds for
+    lanes in which each end has a begin and no time has to be mended; the others are walked.
+    """
+    count = len(time)
+    # Half of the memory of NumPy's usual integers: these are the longest columns of all.
+    slice_number = np.cumsum(begins, dtype=np.int32) - np.int32(1)
+    first = np.flatnonzero(np.diff(lane, prepend=lane[:1] - 1))
+    lane_number = np.repeat(np.arange(len(first), dtype=np.int32), np.diff(first, append=count))
+    step = np.where(begins, np.int8(1), np.int8(-1))
+    depth = np.cumsum(step, dtype=np.int32)
+    before = depth[first] - step[first]
+    level = depth - before[lane_number] - begins
+    del depth, step
+    stray = lane_number[level < 0]
+
+    # Small integers are sorted in linear time.
+    level -= level.min(initial=0)
+    small = np.uint16 if level.max(initial=0) < 1 << 16 else np.int32
+    by_level = np.argsort(level.astype(small), kind="stable")
+    del level
+    opening, closing = by_level[:-1], by_level[1:]
+    is_pair = begins[opening] & ~begins[closing] & (lane_number[opening] == lane_number[closing])
+    opening, closing = opening[is_pair], closing[is_pair]
+    del by_level, is_pair
+    pairs = Pairs(
+        time[begins],
+        time[begins] + 1,
+        np.ones(np.count_nonzero(begins), np.bool_),
+        np.where(begins, slice_number, np.int32(-1)),
+    )
+    pairs.of_event[closing] = slice_number[opening]
+    pairs.end[slice_number[opening]] = time[closing]
+    pairs.is_open[slice_number[opening]] = False
+    empty = lane_number[closing[time[closing] <= time[opening]]]
+    for number in sorted({*stray.tolist(), *empty.tolist()}):
+        stop = first[number + 1] if number + 1 < len(first) else count
+        _walk(slice(int(first[number]), int(stop)), time, begins, slice_number, pairs)
+    return pairs
+
+
+def _walk(events: slice, time: Ints, begins: Mask, slice_number: Ids, pairs: Pairs) -> None:
+    """Put the slices of one lane right, event by event."""
+    first = int(slice_number[events.start]) + (not begins[events.start])
+    scratch = TraceBuilder()
+    stack = OpenSlices(scratch, 0)
+    found: list[int] = []
+    for at, is_begin in zip(time[events].tolist(), begins[events].tolist()):
+        row = stack.begin(at, "", "") if is_begin else stack.end(at)
+        found.append(-1 if row is None else first + row)
+    pairs.of_event[events] = found
+    slices = slice(first, first + len(scratch.begins))
+    pairs.begin[slices] = scratch.begins
+    pairs.end[slices] = scratch.ends
+    pairs.is_open[slices] = False
+    pairs.is_open[[first + row for row in stack.rows]] = True

@@ -1,9 +1,10 @@
 """How a Trace comes about: `assemble` sorts, nests and checks columns; `TraceBuilder` collects them
-row by row.
+row by row, or many rows at once.
 """
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
@@ -35,23 +36,24 @@ class StringTable:
     """Texts and their ids, in the order in which they came."""
 
     def __init__(self, strings: Iterable[str] = ()) -> None:
-        self._ids: dict[str, int] = {}
+        self.ids: dict[str, int] = {}
+        """The id of each text, in order."""
         for text in strings:
             self.id(text)
 
     def id(self, text: str) -> int:
         """The id of this text."""
-        known = self._ids.get(text)
+        known = self.ids.get(text)
         if known is None:
-            known = self._ids.setdefault(storable(text), len(self._ids))
+            known = self.ids.setdefault(storable(text), len(self.ids))
         return known
 
     def __len__(self) -> int:
-        return len(self._ids)
+        return len(self.ids)
 
     def texts(self) -> tuple[str, ...]:
         """All texts, by id."""
-        return tuple(self._ids)
+        return tuple(self.ids)
 
 
 _DTYPE: dict[ColumnType, Any] = {
@@ -61,7 +63,27 @@ _DTYPE: dict[ColumnType, Any] = {
     "string": np.int32,
     "json": object,
 }
+_TYPECODE: dict[ColumnType, str] = {"bool": "b", "int": "q", "float": "d", "string": "i"}
+"""What collects the values of such a column (JSON values: a list)."""
+
 _INT64 = range(-(2**63), 2**63)
+
+
+def extend(column: array[Any], values: npt.ArrayLike) -> None:
+    """Add many numbers to an array of Python's, which grows where NumPy's don't."""
+    column.frombytes(np.ascontiguousarray(values, column.typecode).data.cast("B"))
+
+
+class _Growing:
+    """A column that is being collected. Arrays take a fifth of the memory of lists of numbers, and
+    become NumPy's by one copy.
+    """
+
+    __slots__ = ("rows", "values")
+
+    def __init__(self, kind: ColumnType) -> None:
+        self.rows = array("i")
+        self.values: array[Any] | list[Json] = [] if kind == "json" else array(_TYPECODE[kind])
 
 
 class ArgumentCollector:
@@ -69,42 +91,81 @@ class ArgumentCollector:
 
     def __init__(self, strings: StringTable) -> None:
         self._strings = strings
-        self._columns: dict[tuple[str, ColumnType], tuple[list[int], list[Json]]] = {}
+        self._columns: dict[tuple[str, ColumnType], _Growing] = {}
+        self._usual: dict[str, tuple[Any, Callable[[Any], None], Callable[[int], None]]] = {}
+        """Per name the Python type of its first plain value, and what takes the next one and its
+        row.
+        """
 
     def add(self, row: int, arguments: Mapping[str, Json]) -> None:
         """Put arguments on a row; a name must not come twice for one row."""
-        for key, value in arguments.items():
-            name = storable(key)
-            kind: ColumnType = "json"
-            if isinstance(value, str):
-                kind, value = "string", self._strings.id(value)
-            elif isinstance(value, bool):
-                kind = "bool"
-            elif isinstance(value, int):
-                if value in _INT64:
-                    kind = "int"
-            elif isinstance(value, float):
-                kind = "float"
-            if kind == "json":
-                value = storable(value)
-                kind = "string" if isinstance(value, str) else kind
-                value = self._strings.id(value) if kind == "string" else value
-            column = self._columns.get((name, kind))
-            if column is None:
-                column = self._columns[name, kind] = ([], [])
-            column[0].append(row)
-            column[1].append(value)
+        usual, text_ids = self._usual, self._strings.ids
+        for name, value in arguments.items():
+            try:
+                type_, take_value, take_row = usual[name]
+                if value.__class__ is not type_:
+                    self._add_any(row, storable(name), value)
+                    continue
+                take_value(text_ids[value] if type_ is str else value)
+            except (KeyError, OverflowError):  # a new name or text; an integer wider than 64 bits
+                self._add_any(row, storable(name), value)
+            else:
+                take_row(row)
+
+    def _add_any(self, row: int, name: str, value: Json) -> None:
+        kind: ColumnType = "json"
+        if isinstance(value, str):
+            kind, value = "string", self._strings.id(value)
+        elif isinstance(value, bool):
+            kind = "bool"
+        elif isinstance(value, int):
+            if value in _INT64:
+                kind = "int"
+        elif isinstance(value, float):
+            kind = "float"
+        if kind == "json":
+            value = storable(value)
+            kind = "string" if isinstance(value, str) else kind
+            value = self._strings.id(value) if kind == "string" else value
+        column = self._column(name, kind)
+        column.values.append(value)
+        column.rows.append(row)
+
+    def add_column(self, column: Column) -> None:
+        """Put one argument on many rows, in any order; text as ids of the string table."""
+        known = self._column(column.name, column.type)
+        if isinstance(known.values, list):
+            known.values.extend(storable(value) for value in column.values)
+        else:
+            extend(known.values, column.values)
+        extend(known.rows, column.rows)
+
+    def _column(self, name: str, kind: ColumnType) -> _Growing:
+        column = self._columns.get((name, kind))
+        if column is None:
+            column = self._columns[name, kind] = _Growing(kind)
+            if kind != "json":
+                type_ = {"bool": bool, "int": int, "float": float, "string": str}[kind]
+                self._usual.setdefault(name, (type_, column.values.append, column.rows.append))
+        return column
 
     def columns(self) -> list[Column]:
         """The columns, each with ascending rows."""
         columns = []
-        for (name, kind), (rows, values) in self._columns.items():
-            array = np.fromiter(values, _DTYPE[kind], len(values))
-            columns.append(_sorted_column(Column(name, kind, np.array(rows, np.int32), array)))
+        for (name, kind), column in self._columns.items():
+            if isinstance(column.values, list):
+                values = np.fromiter(column.values, object, len(column.values))
+            else:
+                values = np.array(column.values, _DTYPE[kind])
+            columns.append(
+                _sorted_column(Column(name, kind, np.array(column.rows, np.int32), values))
+            )
         return columns
 
 
 def _sorted_column(column: Column) -> Column:
+    if np.all(column.rows[1:] > column.rows[:-1]):
+        return column
     order = np.argsort(column.rows, kind="stable")
     return replace(column, rows=column.rows[order], values=column.values[order])
 
@@ -312,7 +373,8 @@ def assemble(parts: Parts) -> Trace:
 
 
 class TraceBuilder:
-    """Collects a Trace row by row; what readers, the pass-event log and tests use.
+    """Collects a Trace, row by row or many rows at once; what readers, the pass-event log and tests
+    use.
 
     Slices may come in any order; of slices with equal times on one lane the first that came is the
     parent.
@@ -327,16 +389,18 @@ class TraceBuilder:
         self.metadata: dict[str, Json] = {}
         self.findings: list[Finding] = []
         self.place: Callable[[int], str] | None = None
-        self.begins: list[int] = []
-        self.ends: list[int] = []
-        self.names: list[int] = []
-        self.categories: list[int] = []
-        self.slice_lanes: list[int] = []
+        self.begins = array("q")
+        self.ends = array("q")
+        self.names = array("i")
+        self.categories = array("i")
+        self.slice_lanes = array("i")
         self.arguments = ArgumentCollector(self.strings)
         self.flows: list[tuple[int, int]] = []
-        self._instants: list[tuple[int, int, int, int]] = []
-        self._instant_arguments = ArgumentCollector(self.strings)
-        self._counters: list[tuple[int, int, float]] = []
+        self._instants = array("q"), array("i"), array("i"), array("i")
+        """Time, name, category and lane of each."""
+        self.instant_arguments = ArgumentCollector(self.strings)
+        self._counters = array("i"), array("q"), array("d")
+        """Track, time and value of each."""
 
     def process(self, name: str, pid: int | None = None) -> int:
         """Add a process; returns its id."""
@@ -373,6 +437,25 @@ class TraceBuilder:
             self.arguments.add(row, arguments)
         return row
 
+    def slices(
+        self,
+        lanes: npt.ArrayLike,
+        begins: npt.ArrayLike,
+        ends: npt.ArrayLike,
+        names: npt.ArrayLike,
+        categories: npt.ArrayLike,
+    ) -> int:
+        """Add many slices, as columns (times in ns, texts as ids of `strings`); returns the row of
+        the first.
+        """
+        row = len(self.begins)
+        extend(self.begins, begins)
+        extend(self.ends, ends)
+        extend(self.names, names)
+        extend(self.categories, categories)
+        extend(self.slice_lanes, lanes)
+        return row
+
     def instant(
         self,
         lane: int,
@@ -382,13 +465,43 @@ class TraceBuilder:
         arguments: Mapping[str, Json] | None = None,
     ) -> None:
         """Add an event without a duration (time in ns)."""
+        times, names, categories, lanes = self._instants
         if arguments:
-            self._instant_arguments.add(len(self._instants), arguments)
-        self._instants.append((time, self.strings.id(name), self.strings.id(category), lane))
+            self.instant_arguments.add(len(times), arguments)
+        times.append(time)
+        names.append(self.strings.id(name))
+        categories.append(self.strings.id(category))
+        lanes.append(lane)
+
+    def instants(
+        self,
+        lanes: npt.ArrayLike,
+        times: npt.ArrayLike,
+        names: npt.ArrayLike,
+        categories: npt.ArrayLike,
+    ) -> int:
+        """Add many events without a duration, as `slices`; returns the row of the first."""
+        row = len(self._instants[0])
+        known_times, known_names, known_categories, known_lanes = self._instants
+        extend(known_times, times)
+        extend(known_names, names)
+        extend(known_categories, categories)
+        extend(known_lanes, lanes)
+        return row
 
     def counter(self, track: int, time: int, value: float) -> None:
         """Add a counter value (time in ns)."""
-        self._counters.append((track, time, value))
+        tracks, times, values = self._counters
+        tracks.append(track)
+        times.append(time)
+        values.append(value)
+
+    def counters(self, track: int, times: npt.ArrayLike, values: npt.ArrayLike) -> None:
+        """Add many values of one counter (times in ns)."""
+        known_tracks, known_times, known_values = self._counters
+        extend(known_tracks, np.full(np.shape(times), track))
+        extend(known_times, times)
+        extend(known_values, values)
 
     def finding(self, place: str, rule: str, done: str) -> None:
         """Tell of something in the input that was not as it should be."""
@@ -396,8 +509,8 @@ class TraceBuilder:
 
     def build(self) -> Trace:
         """The Trace of all that was added."""
-        instants = np.array(self._instants, np.int64).reshape(-1, 4)
-        counters = list(zip(*self._counters)) or [(), (), ()]
+        times, *ids = self._instants
+        counters = self._counters
         return assemble(
             Parts(
                 self.processes,
@@ -410,8 +523,8 @@ class TraceBuilder:
                 np.array(self.categories, np.int32),
                 np.array(self.slice_lanes, np.int32),
                 self.arguments.columns(),
-                Instants(instants[:, 0], *(instants[:, k].astype(np.int32) for k in (1, 2, 3))),
-                self._instant_arguments.columns(),
+                Instants(np.array(times, np.int64), *(np.array(c, np.int32) for c in ids)),
+                self.instant_arguments.columns(),
                 self.counter_tracks,
                 Counters(
                     np.array(counters[0], np.int32),

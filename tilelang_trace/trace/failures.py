@@ -11,7 +11,7 @@ import numpy as np
 
 from tilelang_trace.trace.arguments import ERROR_CATEGORY, ERROR_STATUSES, FAILED, kind_of
 from tilelang_trace.trace.json_values import Json
-from tilelang_trace.trace.model import Trace
+from tilelang_trace.trace.model import Mask, Trace
 
 ROW_NAME = "Failures"
 CATEGORY = "failure"
@@ -38,9 +38,7 @@ def first_line(error: Json) -> str:
 
 def failures(trace: Trace) -> list[Failure]:
     """The failed slices, by time."""
-    failed = [id_ for id_, text in enumerate(trace.strings) if text == FAILED]
-    status = trace.arguments.strings("status", len(trace.slices))
-    rows = np.flatnonzero(np.isin(status, failed)).tolist()
+    rows = np.flatnonzero(with_status(trace, (FAILED,))).tolist()
     errors = trace.arguments.values("error") if rows else {}
     found = []
     for row in rows:
@@ -49,6 +47,13 @@ def failures(trace: Trace) -> list[Failure]:
             name = f"{trace.name(row)} failed: {line}" if line else f"{trace.name(row)} failed"
             found.append(Failure(row, int(trace.slices.end[row]), name, trace.name(row)))
     return sorted(found, key=lambda failure: (failure.time, failure.row))
+
+
+def with_status(trace: Trace, statuses: Sequence[str]) -> Mask:
+    """Which slices have one of these statuses."""
+    has_status = np.array([*(text in statuses for text in trace.strings), False])
+    mask: Mask = has_status[trace.arguments.strings("status", len(trace.slices))]
+    return mask
 
 
 def main_failure(trace: Trace, found: Sequence[Failure]) -> Failure | None:

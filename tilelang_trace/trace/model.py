@@ -126,6 +126,13 @@ class Column:
     values: npt.NDArray[Any]
     """One value a row: a number, a string id (type `string`) or a JSON value (dtype object)."""
 
+    def places(self, start: int, stop: int) -> slice:
+        """Where in the column its rows from start to stop are."""
+        # With bounds of another type NumPy would convert the whole column first.
+        bounds = np.array((start, stop), self.rows.dtype)
+        first, last = np.searchsorted(self.rows, bounds).tolist()
+        return slice(first, last)
+
 
 class Arguments:
     """Typed columns of arguments of one table; a name may have columns of several types, a row only
@@ -177,10 +184,22 @@ class Arguments:
         """The arguments of rows start to stop, one dictionary a row, in the contract's order."""
         found: list[dict[str, Json]] = [{} for _ in range(start, stop)]
         for column in self.columns:
-            first, last = np.searchsorted(column.rows, (start, stop))
-            values = self._decoded(column, column.values[first:last])
-            for row, value in zip(column.rows[first:last].tolist(), values):
+            places = column.places(start, stop)
+            values = self._decoded(column, column.values[places])
+            for row, value in zip(column.rows[places].tolist(), values):
                 found[row - start][column.name] = value
+        return found
+
+    def of_rows(self, rows: Ids) -> list[dict[str, Json]]:
+        """The arguments of some rows, a dictionary each."""
+        found: list[dict[str, Json]] = [{} for _ in range(len(rows))]
+        for column in self.columns:
+            at = np.searchsorted(column.rows, rows)
+            at[at == len(column.rows)] = 0
+            bears = np.flatnonzero(column.rows[at] == rows)
+            values = self._decoded(column, column.values[at[bears]])
+            for place, value in zip(bears.tolist(), values):
+                found[place][column.name] = value
         return found
 
     def of(self, row: int) -> dict[str, Json]:

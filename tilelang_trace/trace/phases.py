@@ -5,9 +5,10 @@ one label.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from tilelang_trace.trace.arguments import (
     CONTEXT,
@@ -21,7 +22,9 @@ from tilelang_trace.trace.arguments import (
 )
 from tilelang_trace.trace.build import ArgumentCollector, Parts, StringTable, assemble
 from tilelang_trace.trace.json_values import Json
-from tilelang_trace.trace.model import Ids, Ints, Trace
+from tilelang_trace.trace.model import Column, Ids, Ints, Trace
+
+Rows: TypeAlias = npt.NDArray[np.int64]
 
 
 def with_phases(trace: Trace) -> Trace:
@@ -31,30 +34,26 @@ def with_phases(trace: Trace) -> Trace:
     A run is broken by another label, by a pass without one, and by another context beside it. A
     phase has the name of the label, begins with its first pass and ends with its last one.
     """
-    runs = _runs(trace)
-    if not runs:
+    first_rows, last_rows = _runs(trace)
+    if not len(first_rows):
         return trace
     strings = StringTable(trace.strings)
-    statuses = trace.arguments.values("status")
-    errors = trace.arguments.values("error")
+    slices, count = trace.slices, len(first_rows)
+    statuses, errors = _endings(trace, first_rows, last_rows)
+    ids = np.full(count, strings.id(OK), np.int32)
+    ids[[*statuses]] = [strings.id(status) for status in statuses.values()]
     collector = ArgumentCollector(strings)
-    slices = trace.slices
-    for number, (first, last) in enumerate(runs):
-        status = _status(statuses.get(last), statuses.get(int(slices.parent[first]), INCOMPLETE))
-        arguments: dict[str, Json] = {"status": status}
-        if status == INCOMPLETE and last in errors:
-            arguments["error"] = {k: v for k, v in errors[last].items() if k != "detail"}
-        collector.add(number, arguments)
+    for number, error in errors.items():
+        collector.add(number, {"error": error})
+    status = Column("status", "string", np.arange(count, dtype=np.int32), ids)
 
     labels = trace.arguments.strings("phase", len(slices))
-    first_rows = np.array([first for first, _ in runs], np.int64)
-    last_rows = np.array([last for _, last in runs], np.int64)
     category = strings.id(PHASE)
     parts = Parts.of(trace)
     # Where times are equal the earlier row is the parent: a phase stands between its context and
     # its first pass.
     moved = np.arange(len(slices)) + np.searchsorted(first_rows, np.arange(len(slices)), "right")
-    own = first_rows + np.arange(len(runs))
+    own = first_rows + np.arange(count)
 
     def inserted(column: Ints | Ids, of_phases: Ints | Ids) -> Any:
         return np.insert(column, first_rows, of_phases)
@@ -66,10 +65,13 @@ def with_phases(trace: Trace) -> Trace:
             begin=inserted(slices.begin, slices.begin[first_rows]),
             end=inserted(slices.end, slices.end[last_rows]),
             name=inserted(slices.name, labels[first_rows]),
-            category=inserted(slices.category, np.full(len(runs), category, np.int32)),
+            category=inserted(slices.category, np.full(count, category, np.int32)),
             lane=inserted(slices.lane, slices.lane[first_rows]),
             columns=[
-                *(replace(c, rows=own[c.rows].astype(np.int32)) for c in collector.columns()),
+                *(
+                    replace(c, rows=own[c.rows].astype(np.int32))
+                    for c in (status, *collector.columns())
+                ),
                 *(replace(c, rows=moved[c.rows].astype(np.int32)) for c in parts.columns),
             ],
             flows=moved[trace.flows] if len(trace.flows) else trace.flows,
@@ -77,33 +79,50 @@ def with_phases(trace: Trace) -> Trace:
     )
 
 
-def _runs(trace: Trace) -> list[tuple[int, int]]:
-    """The runs of outermost passes with one label: first and last row of each."""
+def _endings(trace: Trace, first: Rows, last: Rows) -> tuple[dict[int, str], dict[int, Json]]:
+    """The statuses of those runs that have not ended well, and the errors of those that have one,
+    by their numbers.
+    """
+    badly = [id_ for id_, text in enumerate(trace.strings) if text in (OPEN, *ERROR_STATUSES)]
+    ids = trace.arguments.strings("status", len(trace.slices))
+    statuses, errors = {}, {}
+    for number in np.flatnonzero(np.isin(ids[last], badly)).tolist():
+        arguments = trace.arguments.of(int(last[number]))
+        parent = int(trace.slices.parent[first[number]])
+        around = trace.arguments.of(parent) if parent >= 0 else {}
+        status = _status(arguments["status"], around.get("status", INCOMPLETE))
+        statuses[number] = status
+        error = arguments.get("error")
+        if status == INCOMPLETE and isinstance(error, dict):
+            errors[number] = {k: v for k, v in error.items() if k != "detail"}
+    return statuses, errors
+
+
+def _runs(trace: Trace) -> tuple[Rows, Rows]:
+    """The runs of outermost passes with one label: first and last row of each, in order."""
     slices = trace.slices
     kinds = trace.kinds()
     labels = trace.arguments.strings("phase", len(slices))
     if not np.any(labels >= 0):
-        return []
+        return np.empty(0, np.int64), np.empty(0, np.int64)
     is_pass = kinds == KINDS.index(PASS)
     parent_kinds = np.where(slices.parent >= 0, kinds[slices.parent], -1)
     outermost = ~np.isin(parent_kinds, [KINDS.index(PASS), KINDS.index(PHASE)])
     breaks = outermost & np.isin(kinds, [KINDS.index(CONTEXT), KINDS.index(PHASE)])
 
-    runs: list[tuple[int, int]] = []
-    open_runs: dict[tuple[int, int], int] = {}
-    """Index in `runs` of the run that a further pass below this (lane, parent) would join."""
-    for row in np.flatnonzero((is_pass & outermost) | breaks).tolist():
-        below = (int(slices.lane[row]), int(slices.parent[row]))
-        if breaks[row] or labels[row] < 0:
-            open_runs.pop(below, None)
-            continue
-        index = open_runs.get(below)
-        if index is not None and labels[runs[index][0]] == labels[row]:
-            runs[index] = (runs[index][0], row)
-        else:
-            open_runs[below] = len(runs)
-            runs.append((row, row))
-    return runs
+    rows = np.flatnonzero((is_pass & outermost) | breaks)
+    rows = rows[np.lexsort((rows, slices.parent[rows], slices.lane[rows]))]
+    # What lies beside each other, in the same slice, stands in a row now.
+    is_part = ~breaks[rows] & (labels[rows] >= 0)
+    goes_on = is_part.copy()
+    goes_on[:1] = False
+    goes_on[1:] &= is_part[:-1]
+    for column in (slices.lane, slices.parent, labels):
+        goes_on[1:] &= column[rows[1:]] == column[rows[:-1]]
+    first = rows[is_part & ~goes_on]
+    last = rows[is_part & ~np.append(goes_on[1:], False)]
+    order = np.argsort(first)
+    return first[order], last[order]
 
 
 def _status(last_pass: Json, enclosing: Json) -> str:

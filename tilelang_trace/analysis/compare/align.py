@@ -10,18 +10,27 @@ between the same neighbours may have been renamed.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from tilelang_trace.analysis.compare.forest import Forest
 from tilelang_trace.analysis.compare.kernel_pairs import ALIKE, pair_kernels
 from tilelang_trace.analysis.compare.likeness import core, longest_in_order, similar
-from tilelang_trace.analysis.compare.prepared import Prepared, Tables
-from tilelang_trace.analysis.compare.sequence import Items, align_sequences, in_one_order
+from tilelang_trace.analysis.compare.prepared import Prepared, prepare
+from tilelang_trace.analysis.compare.sequence import (
+    Items,
+    align_sequences,
+    gaps,
+    in_one_order,
+)
 from tilelang_trace.analysis.compare.wrappers import look_through
+from tilelang_trace.trace.model import Ids
+
+Nodes: TypeAlias = npt.NDArray[np.int64]
 
 How: TypeAlias = Literal["matched", "moved", "renamed"]
 
@@ -37,22 +46,30 @@ _MATCHED_PER_OFFER = 2
 """So many siblings must be matched for each pair that is offered as renamed by its place alone."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Alignment:
     """For each node of base its counterpart in new, or -1, and the other way round."""
 
-    new_of: list[int]
-    base_of: list[int]
+    new_of: Ids
+    base_of: Ids
     how: dict[int, How]
     """How a node of base was found, where it is not simply `matched`."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Gap:
     """What was left between two neighbours that are matched."""
 
-    base: list[int]
-    new: list[int]
+    base: Nodes
+    new: Nodes
+
+    @property
+    def on_one_side(self) -> bool:
+        """Whether one side has nothing here."""
+        return not len(self.base) or not len(self.new)
+
+    def __bool__(self) -> bool:
+        return bool(len(self.base) or len(self.new))
 
 
 @dataclass
@@ -74,22 +91,20 @@ def align(base: Forest, new: Forest, *, by_time: bool = True, renames: bool = Tr
 
 class _Aligner:
     def __init__(self, base: Forest, new: Forest, by_time: bool, renames: bool) -> None:
-        tables = Tables()
-        apart = "kernel" in base.kinds and "kernel" in new.kinds
-        self._base = Prepared(base, tables, by_time, apart)
-        self._new = Prepared(new, tables, by_time, apart)
+        apart = bool(base.kinds.are("kernel").any() and new.kinds.are("kernel").any())
+        self._base, self._new = prepare(base, new, by_time, apart)
         self._renames = renames
-        self._new_of = [-1] * len(base)
-        self._base_of = [-1] * len(new)
+        self._new_of = np.full(len(base), -1, np.int32)
+        self._base_of = np.full(len(new), -1, np.int32)
         self._how: dict[int, How] = {}
-        self._todo: deque[tuple[Sequence[int], Sequence[int]]] = deque()
+        self._todo: deque[_Gap] = deque()
         self._levels: list[_Level] = []
         self._alike: dict[tuple[int, int], float] = {}
 
     def run(self) -> Alignment:
-        for b, n in pair_kernels(self._base, self._new, self._likeness):
-            self._pair(b, n, "matched")
-        self._todo.append((self._base.roots, self._new.roots))
+        kernels = pair_kernels(self._base, self._new, self._likeness)
+        self._pair_all(*np.array(kernels, np.int64).reshape(-1, 2).T)
+        self._todo.append(_Gap(self._base.roots, self._new.roots))
         self._align_levels()
         self._find_moved()
         if self._renames:
@@ -100,26 +115,45 @@ class _Aligner:
         """Match two nodes, and all that is in them if that is the same; unless one of them was
         matched so, with what is around it.
         """
-        base, new = self._base, self._new
         if self._new_of[b] >= 0 or self._base_of[n] >= 0:
             return
         if how != "matched":
             self._how[b] = how
+        self._pair_all(np.array([b]), np.array([n]))
+
+    def _pair_all(self, b: Nodes, n: Nodes) -> None:
+        """Match nodes none of which lies in another one, as `_pair` does."""
+        free = (self._new_of[b] < 0) & (self._base_of[n] < 0)
+        if not free.all():
+            b, n = b[free], n[free]
         self._new_of[b], self._base_of[n] = n, b
-        if base.content[b] != new.content[n]:
-            self._todo.append((base.children[b], new.children[n]))
-            return
-        inside = list(zip(base.children[b], new.children[n]))
-        while inside:
-            b, n = inside.pop()
-            if self._new_of[b] < 0 and self._base_of[n] < 0:
-                self._new_of[b], self._base_of[n] = n, b
-            inside += zip(base.children[b], new.children[n])
+        base, new = self._base, self._new
+        differ = base.content[b] != new.content[n]
+        full = (base.size[b] > 1) | (new.size[n] > 1)
+        inside = full & ~differ
+        if inside.any() and not self._pair_inside(b[inside], n[inside]):
+            differ |= inside
+        for one, other in zip(b[full & differ].tolist(), n[full & differ].tolist()):
+            self._todo.append(_Gap(base.children.of(one), new.children.of(other)))
+
+    def _pair_inside(self, b: Nodes, n: Nodes) -> bool:
+        """Match what is in branches that are the same, as far as it is free; False if they are not
+        (they are told by hashes).
+        """
+        base, new = self._base, self._new
+        if (base.size[b] != new.size[n]).any():
+            return False
+        b, n = base.branches(b), new.branches(n)
+        if (base.name[b] != new.name[n]).any() or (base.size[b] != new.size[n]).any():
+            return False
+        free = (self._new_of[b] < 0) & (self._base_of[n] < 0)
+        b, n = b[free], n[free]
+        self._new_of[b], self._base_of[n] = n, b
+        return True
 
     def _align_levels(self) -> None:
         while self._todo:
-            below_base, below_new = self._todo.popleft()
-            self._align_level(_Gap(list(below_base), list(below_new)))
+            self._align_level(self._todo.popleft())
 
     def _align_level(self, all_of_it: _Gap) -> None:
         level = _Level()
@@ -129,73 +163,101 @@ class _Aligner:
         if self._renames:
             for gap in level.gaps:
                 self._offer_similar(self._left(gap))
-        level.gaps = [gap for gap in map(self._left, level.gaps) if gap.base or gap.new]
+        level.gaps = list(filter(None, map(self._left, level.gaps)))
         if level.gaps:
             self._levels.append(level)
 
     def _left(self, gap: _Gap) -> _Gap:
         """What of it is not matched yet."""
         return _Gap(
-            [b for b in gap.base if self._new_of[b] < 0],
-            [n for n in gap.new if self._base_of[n] < 0],
+            gap.base[self._new_of[gap.base] < 0],
+            gap.new[self._base_of[gap.new] < 0],
         )
 
     def _match_in_sequence(self, gap: _Gap, level: _Level, between: bool = False) -> None:
         """Match what is in the same order, also through wrappers. A wrapper of a name that the
         other side has elsewhere shows only in the gaps that are left: they are looked at once more.
         """
-        if not gap.base or not gap.new:
-            if gap.base or gap.new:
+        if gap.on_one_side:
+            if gap:
                 level.gaps.append(gap)
+            return
+        if self._is_plain_level(gap):
+            level.matched += len(gap.base)
+            self._pair_all(gap.base, gap.new)
             return
         base = look_through(self._base, gap.base, self._new, gap.new)
         new = look_through(self._new, gap.new, self._base, gap.base)
-        if between and len(base) == len(gap.base) and len(new) == len(gap.new):
+        looked_through = len(base) > len(gap.base) or len(new) > len(gap.new)
+        if between and not looked_through:
             level.gaps.append(gap)
             return
-        base = [b for b in base if self._new_of[b] < 0]
-        new = [n for n in new if self._base_of[n] < 0]
-        pairs = in_one_order([self._base.name[b] for b in base], [self._new.name[n] for n in new])
+        if looked_through:
+            base, new = base[self._new_of[base] < 0], new[self._base_of[new] < 0]
+        pairs = in_one_order(self._base.name[base], self._new.name[new])
         if pairs is None:
-            pairs = align_sequences(self._base.items(base), self._new.items(new), self._likeness)
+            items = self._base.items(base), self._new.items(new)
+            pairs = align_sequences(*items, self._likeness)
         level.matched += len(pairs)
-        for i, j in pairs:
-            self._pair(base[i], new[j], "matched")
-        last_i = last_j = 0
-        for i, j in [*pairs, (len(base), len(new))]:
-            left = _Gap(base[last_i:i], new[last_j:j])
-            last_i, last_j = i + 1, j + 1
+        matched, counterparts = base[pairs[:, 0]], new[pairs[:, 1]]
+        if looked_through:
+            for b, n in zip(matched.tolist(), counterparts.tolist()):
+                self._pair(b, n, "matched")
+        else:
+            self._pair_all(matched, counterparts)
+        for of_base, of_new in gaps(pairs, len(base), len(new)):
+            left = _Gap(base[of_base], new[of_new])
             if between:
-                if left.base or left.new:
-                    level.gaps.append(left)
+                level.gaps.append(left)
             else:
                 self._match_in_sequence(left, level, between=True)
 
-    def _likeness(self, of_base: int, of_new: int) -> float:
+    def _is_plain_level(self, gap: _Gap) -> bool:
+        """Whether both sides have the same names in the same order, and what differs by anything
+        else is there once: then there is no better way to match than place by place.
+        """
+        base, new = self._base, self._new
+        if len(gap.base) != len(gap.new):
+            return False
+        names = base.name[gap.base].tolist()
+        if names != new.name[gap.new].tolist():
+            return False
+        if len(set(names)) == len(names):
+            return True
+        differ = base.content[gap.base] != new.content[gap.new]
+        differ |= base.label[gap.base] != new.label[gap.new]
+        count = Counter(names)
+        return all(count[names[place]] == 1 for place in np.flatnonzero(differ).tolist())
+
+    def _likeness(self, b: int, n: int) -> float:
         """How much two branches have in common, by the names of the passes in them: from 0 to 1."""
-        if of_base == of_new:
+        base, new = self._base, self._new
+        contents = int(base.content[b]), int(new.content[n])
+        if contents[0] == contents[1]:
             return 1.0
-        known = self._alike.get((of_base, of_new))
+        known = self._alike.get(contents)
         if known is None:
-            base, new = self._base, self._new
             if (
                 len(self._alike) >= _BRANCHES_COMPARED
-                or not base.has_children(of_base)
-                or not new.has_children(of_new)
+                or not base.children.count[b]
+                or not new.children.count[n]
             ):
                 return 0.0
-            one, other = base.inside(of_base), new.inside(of_new)
+            one, other = base.inside(b), new.inside(n)
             common, all_of_it = sum((one & other).values()), sum(one.values()) + sum(other.values())
-            known = self._alike[of_base, of_new] = 2 * common / all_of_it if common else 0.0
+            known = self._alike[contents] = 2 * common / all_of_it if common else 0.0
         return known
 
     def _match_by_name(self, gaps: Sequence[_Gap]) -> None:
         """Match what is at the same level in another order: what is the same all through first."""
         base, new = self._base, self._new
-        for of_base, of_new in ((base.content, new.content), (base.name, new.name)):
+        for base_keys, new_keys in ((base.content, new.content), (base.name, new.name)):
             left = [self._left(gap) for gap in gaps]
-            old = {b: of_base[b] for gap in left for b in gap.base}
-            for b, n in self._of_one_key(old, {n: of_new[n] for gap in left for n in gap.new}):
+            of_base = np.concatenate([gap.base for gap in left])
+            of_new = np.concatenate([gap.new for gap in left])
+            old = dict(zip(of_base.tolist(), base_keys[of_base].tolist()))
+            young = dict(zip(of_new.tolist(), new_keys[of_new].tolist()))
+            for b, n in self._of_one_key(old, young):
                 self._pair(b, n, "moved")
 
     def _of_one_key(
@@ -220,39 +282,38 @@ class _Aligner:
         added.
         """
         base, new = self._base, self._new
-        old = [b for b, n in enumerate(self._new_of) if n < 0 and base.forest.kinds[b] == "pass"]
-        young = [n for n, b in enumerate(self._base_of) if b < 0 and new.forest.kinds[n] == "pass"]
-        if not old or not young:
+        old = np.flatnonzero((self._new_of < 0) & base.forest.is_pass)
+        young = np.flatnonzero((self._base_of < 0) & new.forest.is_pass)
+        if not len(old) or not len(young):
             return
-
-        def in_kernel(b: int) -> int:
-            """The kernel of new that a node of base is in, -1 outside; -2 if new has it not."""
-            kernel = base.kernel[b]
-            return -1 if kernel < 0 else self._new_of[kernel] if self._new_of[kernel] >= 0 else -2
-
-        above_base, above_new = base.forest.pass_above(), new.forest.pass_above()
-        count_base = Counter((in_kernel(b), base.name[b]) for b in range(len(base.name)))
-        count_new = Counter(zip(new.kernel, new.name))
+        # The kernel of new that a node of base is in, -1 outside; -2 if new has it not.
+        counterpart = self._new_of[base.kernel]
+        in_kernel = np.where(base.kernel < 0, -1, np.where(counterpart < 0, -2, counterpart))
+        widest = int(max(base.name.max(), new.name.max())) + 1
+        keys, new_keys = (
+            # Contexts, whose name is below zero, are not looked for.
+            (kernel.astype(np.int64) + 2) * widest + np.maximum(side.name, 0)
+            for kernel, side in ((in_kernel, base), (new.kernel, new))
+        )
+        once = _are_once(keys[old], keys[base.forest.is_pass])
+        new_once = _are_once(new_keys[young], new_keys[new.forest.is_pass])
+        above, new_above = base.forest.pass_above(), new.forest.pass_above()
+        is_known = (above < 0) | (self._new_of[above] >= 0)
+        is_known_in_new = (new_above < 0) | (self._base_of[new_above] >= 0)
+        contents = list(zip(in_kernel[old].tolist(), base.content[old].tolist()))
+        new_contents = list(zip(new.kernel[young].tolist(), new.content[young].tolist()))
         stages: list[tuple[dict[int, Hashable], dict[int, Hashable]]] = [
             (
-                {b: (in_kernel(b), base.content[b]) for b in old if base.children[b]},
-                {n: (new.kernel[n], new.content[n]) for n in young if new.children[n]},
+                _keyed(old, contents, base.children.count[old] > 0),
+                _keyed(young, new_contents, new.children.count[young] > 0),
             ),
             (
-                {b: key for b in old if count_base[key := (in_kernel(b), base.name[b])] == 1},
-                {n: key for n in young if count_new[key := (new.kernel[n], new.name[n])] == 1},
+                _keyed(old, keys[old].tolist(), once),
+                _keyed(young, new_keys[young].tolist(), new_once),
             ),
             (
-                {
-                    b: (in_kernel(b), base.name[b])
-                    for b in old
-                    if above_base[b] < 0 or self._new_of[above_base[b]] >= 0
-                },
-                {
-                    n: (new.kernel[n], new.name[n])
-                    for n in young
-                    if above_new[n] < 0 or self._base_of[above_new[n]] >= 0
-                },
+                _keyed(old, keys[old].tolist(), is_known[old]),
+                _keyed(young, new_keys[young].tolist(), is_known_in_new[young]),
             ),
         ]
         for of_base, of_new in stages:
@@ -262,12 +323,12 @@ class _Aligner:
 
     def _offer_similar(self, gap: _Gap) -> None:
         """Match as renamed what has a similar name, or the same passes in it."""
-        base, new = gap.base, gap.new
+        base, new = gap.base.tolist(), gap.new.tolist()
         if len(base) * len(new) > _PAIRS_LOOKED_AT:
             numbers: dict[str, int] = {}
-            pairs = align_sequences(
+            pairs: Iterable[Sequence[int]] = align_sequences(
                 _by_core(self._base, base, numbers), _by_core(self._new, new, numbers), _nothing
-            )
+            ).tolist()
         else:
             pairs = longest_in_order([[self._may_be_one(b, n) for n in new] for b in base])
         for i, j in pairs:
@@ -276,11 +337,11 @@ class _Aligner:
     def _may_be_one(self, b: int, n: int) -> bool:
         """Whether two nodes of different names look like one pass."""
         base, new = self._base, self._new
-        if not base.forest.kinds[b] == new.forest.kinds[n] == "pass":
+        if not base.forest.is_pass[b] or not new.forest.is_pass[n]:
             return False
         if similar(base.forest.names[b], new.forest.names[n]):
             return True
-        return self._likeness(base.content[b], new.content[n]) >= ALIKE
+        return self._likeness(b, n) >= ALIKE
 
     def _offer_by_place(self) -> None:
         """Match as renamed what stands alone between the same neighbours on both sides, where that
@@ -288,29 +349,55 @@ class _Aligner:
         """
         base, new = self._base, self._new
         for level in self._levels:
-            gaps = [gap for gap in map(self._left, level.gaps) if gap.base or gap.new]
+            left = list(filter(None, map(self._left, level.gaps)))
             alone = all(
                 len(gap.base) == len(gap.new) == 1
-                and not base.children[gap.base[0]]
-                and not new.children[gap.new[0]]
-                and base.forest.kinds[gap.base[0]] == new.forest.kinds[gap.new[0]] == "pass"
-                for gap in gaps
+                and _is_plain(base, gap.base[0])
+                and _is_plain(new, gap.new[0])
+                for gap in left
             )
-            if alone and level.matched >= _MATCHED_PER_OFFER * len(gaps):
-                for gap in gaps:
-                    self._pair(gap.base[0], gap.new[0], "renamed")
+            if alone and level.matched >= _MATCHED_PER_OFFER * len(left):
+                for gap in left:
+                    self._pair(int(gap.base[0]), int(gap.new[0]), "renamed")
+
+
+def _is_plain(side: Prepared, node: int) -> bool:
+    """Whether it is a pass with nothing in it."""
+    return bool(side.forest.is_pass[node]) and not side.children.count[node]
+
+
+def _are_once(keys: Nodes, all_keys: Nodes) -> npt.NDArray[np.bool_]:
+    """Which of these keys are there once."""
+    ordered = np.sort(all_keys)
+    count = np.searchsorted(ordered, keys, "right") - np.searchsorted(ordered, keys)
+    once: npt.NDArray[np.bool_] = count == 1
+    return once
+
+
+def _keyed(
+    nodes: Nodes, keys: Sequence[Hashable], wanted: npt.NDArray[np.bool_]
+) -> dict[int, Hashable]:
+    """The keys of the nodes that are wanted."""
+    return {node: key for node, key, is_wanted in zip(nodes.tolist(), keys, wanted) if is_wanted}
 
 
 def _by_core(side: Prepared, nodes: list[int], numbers: dict[str, int]) -> Items:
     """Passes as a sequence that is compared by their names without namespace only."""
     names = [
         numbers.setdefault(core(side.forest.names[node]), len(numbers))
-        if side.forest.kinds[node] == "pass"
+        if side.forest.is_pass[node]
         else -1 - node
         for node in nodes
     ]
     same = np.zeros(len(nodes), np.int32)
-    return Items(np.array(names, np.int32), same, same, same.astype(np.float64))
+    return Items(
+        np.array(nodes, np.int64),
+        np.array(names, np.int64),
+        same,
+        same.astype(np.int64),
+        same > 0,
+        same.astype(np.float64),
+    )
 
 
 def _nothing(of_base: int, of_new: int) -> float:

@@ -10,22 +10,33 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from tilelang_trace.analysis.compare.align import Alignment, align
-from tilelang_trace.analysis.compare.comparison import (
+from tilelang_trace.analysis.compare.compared_pass import (
+    CHANGES,
+    VERDICTS,
     Change,
+    exact,
+    mean,
+)
+from tilelang_trace.analysis.compare.compared_passes import ComparedPasses
+from tilelang_trace.analysis.compare.comparison import (
     ComparedKernel,
-    ComparedPass,
     Comparison,
     Side,
     Totals,
-    exact,
 )
 from tilelang_trace.analysis.compare.context_changes import context_changes
 from tilelang_trace.analysis.compare.divergence import first_divergence
 from tilelang_trace.analysis.compare.endings import not_reached
-from tilelang_trace.analysis.compare.forest import Forest, Merged, merge
-from tilelang_trace.analysis.compare.sides import AllRuns, all_runs, mean
+from tilelang_trace.analysis.compare.forest import Merged, itself_or_above, merge
+from tilelang_trace.analysis.compare.paths import Paths
+from tilelang_trace.analysis.compare.sides import AllRuns, all_runs
+from tilelang_trace.analysis.compare.texts import Texts, in_common
 from tilelang_trace.trace.arguments import ERROR_STATUSES
 from tilelang_trace.trace.failures import failures
 from tilelang_trace.trace.model import Trace
@@ -52,23 +63,23 @@ def compare_traces(
         base=_side(old, base_names),
         new=_side(young, new_names),
         total=_totals(old, young),
-        passes=tuple(passes),
+        passes=passes,
         kernels=tuple(kernels),
         context_changes=tuple(context_changes(old, young, found.new_of)),
         first_divergence=first_divergence(old, young, passes),
-        notes=(*_notes_on_kernels(kernels, both, old, young), *_notes_on_runs(old, young)),
+        notes=(*_notes_on_kernels(both, old, young), *_notes_on_runs(old, young)),
     )
 
 
 def _has_failed(side: AllRuns) -> bool:
-    return any(status in ERROR_STATUSES for status in side.runs[0].statuses)
+    return any(status in ERROR_STATUSES for status in side.runs[0].statuses.used())
 
 
 def _side(side: AllRuns, names: Sequence[str]) -> Side:
     first = side.runs[0]
     return Side(
         names=tuple(names),
-        passes=sum(kind == "pass" for kind in first.forest.kinds),
+        passes=int(first.forest.is_pass.sum()),
         failed=tuple(first.trace.name(failure.row) for failure in failures(first.trace)),
     )
 
@@ -99,57 +110,68 @@ def _totals(base: AllRuns, new: AllRuns) -> Totals:
     )
 
 
-def _changes(base: AllRuns, new: AllRuns, found: Alignment) -> tuple[list[Change], list[Change]]:
-    """What became of each node of base, and of each of new."""
-    of_base: list[Change] = ["removed"] * len(base.forest)
-    of_new: list[Change] = ["added"] * len(new.forest)
-    for b, n in enumerate(found.new_of):
-        if n >= 0:
-            of_base[b] = of_new[n] = found.how.get(b, "matched")
+_Codes = npt.NDArray[np.int8]
+
+
+def _changes(base: AllRuns, new: AllRuns, found: Alignment) -> tuple[_Codes, _Codes]:
+    """What became of each node of base, and of each of new: places in `CHANGES`."""
+    of_base = np.full(len(base.forest), _code("removed"), np.int8)
+    of_new = np.full(len(new.forest), _code("added"), np.int8)
+    of_base[found.new_of >= 0] = of_new[found.base_of >= 0] = _code("matched")
+    for b, how in found.how.items():
+        of_base[b] = of_new[found.new_of[b]] = _code(how)
     moved = {b for b, how in found.how.items() if how == "moved"}
-    for n in not_reached(base, new, found.new_of, moved):
-        of_new[n] = "not_reached"
-    for b in not_reached(new, base, found.base_of, {found.new_of[b] for b in moved}):
-        of_base[b] = "not_reached"
+    of_new[[*not_reached(base, new, found.new_of, moved)]] = _code("not_reached")
+    moved = {int(found.new_of[b]) for b in moved}
+    of_base[[*not_reached(new, base, found.base_of, moved)]] = _code("not_reached")
     return of_base, of_new
 
 
+def _code(change: Change) -> int:
+    return CHANGES.index(change)
+
+
 def _passes(
-    base: AllRuns, new: AllRuns, both: Merged, changes: tuple[list[Change], list[Change]]
-) -> list[ComparedPass]:
-    around_base, around_new = _Around(base.forest), _Around(new.forest)
-    found = []
-    for n, b in zip(both.first, both.second):
-        side, around, node = (new, around_new, n) if n >= 0 else (base, around_base, b)
-        if side.forest.kinds[node] != "pass":
-            continue
-        kernel = around.kernel[node] or _kernel_of_trace(side)
-        found.append(
-            ComparedPass(
-                change=changes[0][b] if n < 0 else changes[1][n],
-                path=around.path[node],
-                phase=side.forest.labels[node],
-                kernel=kernel,
-                base=base.one_side(b) if b >= 0 else None,
-                new=new.one_side(n) if n >= 0 else None,
-            )
-        )
-    return found
+    base: AllRuns, new: AllRuns, both: Merged, changes: tuple[_Codes, _Codes]
+) -> ComparedPasses:
+    is_pass = _of_shown(both, base.forest.is_pass, new.forest.is_pass)
+    both = Merged(both.first[is_pass], both.second[is_pass], both.parents[is_pass])
+    paths, (new_paths, base_paths) = Paths.of([new.forest, base.forest])
+
+    def texts(of_base: Texts, of_new: Texts) -> Texts:
+        (old, young), strings = in_common(of_base, of_new)
+        return Texts(_of_shown(both, old, young), strings)
+
+    return ComparedPasses(
+        change=_of_shown(both, *changes),
+        verdict=np.full(len(both.first), VERDICTS.index("unknown"), np.int8),
+        path=_of_shown(both, base_paths, new_paths),
+        paths=paths,
+        phase=texts(base.forest.labels, new.forest.labels),
+        kernel=texts(_kernels_around(base), _kernels_around(new)),
+        base=base.columns(both.second),
+        new=new.columns(both.first),
+    )
 
 
-class _Around:
-    """What stands around the nodes of a forest."""
+def _of_shown(
+    both: Merged, of_base: npt.NDArray[np.generic], of_new: npt.NDArray[np.generic]
+) -> npt.NDArray[Any]:
+    """The value of each node of both, on the new side if it has one."""
+    if not len(of_base) or not len(of_new):
+        return of_new[both.first] if len(of_new) else of_base[both.second]
+    return np.where(both.first >= 0, of_new[both.first], of_base[both.second])
 
-    def __init__(self, forest: Forest) -> None:
-        self.path: list[tuple[str, ...]] = []
-        """Names of the passes around it, and its own if it is one."""
-        self.kernel: list[str] = []
-        """Name of the nearest kernel around it."""
-        for name, kind, parent in zip(forest.names, forest.kinds, forest.parents):
-            path = self.path[parent] if parent >= 0 else ()
-            kernel = self.kernel[parent] if parent >= 0 else ""
-            self.path.append((*path, name) if kind == "pass" else path)
-            self.kernel.append(name if kind == "kernel" else kernel)
+
+def _kernels_around(side: AllRuns) -> Texts:
+    """Name of the nearest kernel around each node."""
+    names = side.forest.names
+    kernel = itself_or_above(side.forest.parents, side.forest.kinds.are("kernel"))
+    strings = [*names.strings, _kernel_of_trace(side)]
+    ids = np.where(kernel >= 0, names.ids[kernel], len(names.strings)) if len(names) else kernel
+    # An empty name says as little as none.
+    empty = np.array([not text for text in strings], np.bool_)
+    return Texts(np.where(empty[ids], len(names.strings), ids).astype(np.int32), strings)
 
 
 def _kernel_of_trace(side: AllRuns) -> str:
@@ -158,39 +180,43 @@ def _kernel_of_trace(side: AllRuns) -> str:
 
 
 def _kernels(base: AllRuns, new: AllRuns, both: Merged) -> list[ComparedKernel]:
-    found = []
-    for n, b in zip(both.first, both.second):
-        side, node = (new, n) if n >= 0 else (base, b)
-        if side.forest.kinds[node] != "kernel":
-            continue
-        found.append(
-            ComparedKernel(
-                name=side.forest.names[node],
-                base_row=base.rows[b][0] if b >= 0 else None,
-                new_row=new.rows[n][0] if n >= 0 else None,
-                base_ns=mean(base.inclusive[b]) if b >= 0 else 0,
-                new_ns=mean(new.inclusive[n]) if n >= 0 else 0,
-                base_status=base.status[b] if b >= 0 else "",
-                new_status=new.status[n] if n >= 0 else "",
-            )
+    is_kernel = _of_shown(both, base.forest.kinds.are("kernel"), new.forest.kinds.are("kernel"))
+    old, young = base.columns(both.second[is_kernel]), new.columns(both.first[is_kernel])
+    return [
+        ComparedKernel(
+            name=new_name or base_name,
+            base_row=rows[0] if rows[0] >= 0 else None,
+            new_row=rows[1] if rows[1] >= 0 else None,
+            base_ns=mean(base_runs),
+            new_ns=mean(new_runs),
+            base_status=base_status,
+            new_status=new_status,
         )
-    return found
+        for base_name, new_name, *rows, base_runs, new_runs, base_status, new_status in zip(
+            old.names,
+            young.names,
+            old.rows[0].tolist(),
+            young.rows[0].tolist(),
+            old.inclusive.T.tolist(),
+            young.inclusive.T.tolist(),
+            old.status,
+            young.status,
+        )
+    ]
 
 
-def _notes_on_kernels(
-    kernels: Sequence[ComparedKernel], both: Merged, base: AllRuns, new: AllRuns
-) -> list[str]:
+def _notes_on_kernels(both: Merged, base: AllRuns, new: AllRuns) -> list[str]:
     notes = []
-    in_base = sum(kind == "kernel" for kind in base.forest.kinds)
-    in_new = sum(kind == "kernel" for kind in new.forest.kinds)
+    in_base, in_new = (int(side.forest.kinds.are("kernel").sum()) for side in (base, new))
     if in_base != in_new:
         notes.append(f"kernels: {in_base} in base, {in_new} in new")
-    for n, b in zip(both.first, both.second):
-        if n < 0 or b < 0 or new.forest.kinds[n] != "kernel":
-            continue
-        old, young = base.forest.names[b], new.forest.names[n]
-        if old != young:
-            notes.append(f"kernel {old} of base is compared with kernel {young} of new")
+    (of_base, of_new), names = in_common(base.forest.names, new.forest.names)
+    b, n = both.second, both.first
+    pairs = np.flatnonzero((b >= 0) & (n >= 0))
+    pairs = pairs[new.forest.kinds.are("kernel")[n[pairs]]]
+    for at in pairs[of_base[b[pairs]] != of_new[n[pairs]]].tolist():
+        old, young = names[of_base[b[at]]], names[of_new[n[at]]]
+        notes.append(f"kernel {old} of base is compared with kernel {young} of new")
     return notes
 
 

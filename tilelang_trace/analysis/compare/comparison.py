@@ -7,94 +7,12 @@ time between passes make the delta of the total (the words of `analysis.summary`
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
-from typing import Literal, TypeAlias
+from typing import Literal
 
-COMPARISON = "comparison"
-"""Metadata of a Trace that holds both sides of a comparison and their differences."""
-
-Ns: TypeAlias = "int | Fraction"
-"""Nanoseconds: of one run, or the exact mean of several."""
-
-
-def exact(ns: Fraction) -> Ns:
-    """As an int if it is whole."""
-    return ns.numerator if ns.denominator == 1 else ns
-
-
-Change: TypeAlias = Literal["matched", "added", "removed", "renamed", "moved", "not_reached"]
-"""What became of a pass. `renamed` is an offer: another name in the same place; `moved` runs
-elsewhere; `not_reached` stands behind the failure that ended the other side.
-"""
-
-Verdict: TypeAlias = Literal["slower", "faster", "same", "unknown"]
-
-
-@dataclass(frozen=True)
-class OneSide:
-    """A pass on one side: its row in each run of that side, and its times."""
-
-    name: str
-    rows: tuple[int | None, ...]
-    """Its row in the Trace of each run; None in a run that has no such pass."""
-    status: str
-    """Of the first run that has it."""
-    inclusive_ns: Ns
-    self_ns: Ns
-    inclusive_runs: tuple[int, ...]
-    """Inclusive time in each run, 0 where it is missing."""
-    self_runs: tuple[int, ...]
-    error: str = ""
-    """First line of the error in the run that `status` is of, if it failed there."""
-
-    @property
-    def first_row(self) -> int | None:
-        """Its row in the first run."""
-        return self.rows[0]
-
-
-@dataclass(frozen=True)
-class ComparedPass:
-    """One run of a pass on both sides, or on one of them."""
-
-    change: Change
-    path: tuple[str, ...]
-    """Names of the passes around it, outermost first, and its own; those of `new` if it has one."""
-    phase: str
-    kernel: str
-    base: OneSide | None
-    new: OneSide | None
-    verdict: Verdict = "unknown"
-
-    @property
-    def name(self) -> str:
-        """The name of the pass: that on the new side, if it is there."""
-        return self.path[-1]
-
-    @property
-    def delta_ns(self) -> Ns:
-        """Change of the inclusive time; a missing side counts as 0."""
-        return _time(self.new, "inclusive_ns") - _time(self.base, "inclusive_ns")
-
-    @property
-    def self_delta_ns(self) -> Ns:
-        """Change of the self time; a missing side counts as 0."""
-        return _time(self.new, "self_ns") - _time(self.base, "self_ns")
-
-    @property
-    def ratio(self) -> float | None:
-        """New inclusive time through base; None unless both sides have it."""
-        if self.base is None or self.new is None or not self.base.inclusive_ns:
-            return None
-        return float(Fraction(self.new.inclusive_ns) / Fraction(self.base.inclusive_ns))
-
-
-def _time(side: OneSide | None, which: Literal["inclusive_ns", "self_ns"]) -> Ns:
-    if side is None:
-        return 0
-    return side.inclusive_ns if which == "inclusive_ns" else side.self_ns
+from tilelang_trace.analysis.compare.compared_pass import ComparedPass, Ns, Verdict
+from tilelang_trace.analysis.compare.compared_passes import ComparedPasses
 
 
 @dataclass(frozen=True)
@@ -185,10 +103,19 @@ class Comparison:
     base: Side
     new: Side
     total: Totals
-    passes: tuple[ComparedPass, ...]
+    passes: Sequence[ComparedPass]
     """In the order in which they ran, the new side's where both have one."""
     kernels: tuple[ComparedKernel, ...]
     context_changes: tuple[ContextChange, ...]
     first_divergence: Divergence | None
     notes: tuple[str, ...] = ()
     """What the reader must know: different numbers of kernels, a cold first run, too few runs."""
+
+    @property
+    def columns(self) -> ComparedPasses:
+        """The passes, where all of them are worked on at once."""
+        assert isinstance(self.passes, ComparedPasses)
+        return self.passes
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "passes", ComparedPasses.of(self.passes))

@@ -11,12 +11,15 @@ import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
 
 from tilelang_trace.analysis.compare.comparison import ContextChange
 from tilelang_trace.analysis.compare.sides import AllRuns
 from tilelang_trace.trace.arguments import CONTEXT
 from tilelang_trace.trace.json_values import Json
-from tilelang_trace.trace.model import Trace
+from tilelang_trace.trace.model import Ids, Trace
 
 _LONGEST = 160
 """Characters of a text; of a longer one the part that differs is shown."""
@@ -46,7 +49,7 @@ class _Change:
     new: Json
 
 
-def context_changes(base: AllRuns, new: AllRuns, new_of: Sequence[int]) -> list[ContextChange]:
+def context_changes(base: AllRuns, new: AllRuns, new_of: Ids) -> list[ContextChange]:
     """All that differs, what helps most first. `new_of` is the counterpart of each node of base."""
     old, young = base.runs[0].trace, new.runs[0].trace
     kernels, contexts = _places(base, new, new_of)
@@ -87,32 +90,38 @@ def _told(found: Sequence[_Change]) -> Iterator[ContextChange]:
             yield ContextChange(what, *texts)
 
 
-def _places(
-    base: AllRuns, new: AllRuns, new_of: Sequence[int]
-) -> tuple[list[_Place], list[_Place]]:
+def _places(base: AllRuns, new: AllRuns, new_of: Ids) -> tuple[list[_Place], list[_Place]]:
     """The matched kernels and the matched contexts (a kernel of plain TVM is one of both). Where
     there is no kernel, the whole Trace stands for one.
     """
     old, young = base.runs[0], new.runs[0]
     kernel_of = new.forest.outermost_kernels()
+    is_kernel = new.forest.kinds.are("kernel")
     kernels, contexts = [], []
-    for b, n in enumerate(new_of):
-        if n < 0 or new.forest.kinds[n] == "pass":
-            continue
-        row_of_base, row_of_new = base.rows[b][0], new.rows[n][0]
-        if row_of_base is None or row_of_new is None:
-            continue
+    b_nodes = np.flatnonzero(new_of >= 0)
+    b_nodes = b_nodes[~new.forest.is_pass[new_of[b_nodes]]]
+    b_nodes = b_nodes[(base.rows[0, b_nodes] >= 0) & (new.rows[0, new_of[b_nodes]] >= 0)]
+    n_nodes = new_of[b_nodes]
+    rows = base.rows[0, b_nodes], new.rows[0, n_nodes]
+    is_context = old.trace.is_kind(CONTEXT)[rows[0]] & young.trace.is_kind(CONTEXT)[rows[1]]
+    whole = _of_whole(old.trace), _of_whole(young.trace)
+    for n, both_contexts, arguments, its_arguments in zip(
+        n_nodes.tolist(),
+        is_context.tolist(),
+        old.trace.arguments.of_rows(rows[0]),
+        young.trace.arguments.of_rows(rows[1]),
+    ):
         kernel = new.forest.names[kernel_of[n]] if kernel_of[n] >= 0 else ""
         place = _Place(
             kernel,
-            {**_of_whole(old.trace), **old.trace.arguments.of(row_of_base)},
-            {**_of_whole(young.trace), **young.trace.arguments.of(row_of_new)},
+            {**whole[0], **arguments},
+            {**whole[1], **its_arguments},
         )
-        if new.forest.kinds[n] == "kernel":
+        if is_kernel[n]:
             kernels.append(place)
-        if old.trace.category(row_of_base) == young.trace.category(row_of_new) == CONTEXT:
+        if both_contexts:
             contexts.append(place)
-    return kernels or [_Place("", _of_whole(old.trace), _of_whole(young.trace))], contexts
+    return kernels or [_Place("", *whole)], contexts
 
 
 def _of_whole(trace: Trace) -> Arguments:
@@ -139,8 +148,15 @@ def _of_target(place: _Place) -> Iterator[_Change]:
 
 def _parsed(target: Json) -> Mapping[str, Json]:
     """A target as TVM writes it: JSON."""
+    if isinstance(target, str):
+        return _parsed_text(target)
+    return target if isinstance(target, dict) else {}
+
+
+@lru_cache(maxsize=64)
+def _parsed_text(target: str) -> Mapping[str, Json]:
     try:
-        value = json.loads(target) if isinstance(target, str) else target
+        value = json.loads(target)
     except ValueError:
         return {}
     return value if isinstance(value, dict) else {}
@@ -162,17 +178,13 @@ def _of_options(place: _Place) -> Iterator[_Change]:
         yield _Change(change.what, place.kernel, change.base, change.new)
 
 
-def _around_one_side(side: AllRuns, counterpart: Sequence[int], called: str) -> Iterator[_Change]:
+def _around_one_side(side: AllRuns, counterpart: Ids, called: str) -> Iterator[_Change]:
     """Contexts that only one side has, around passes that both have."""
     trace = side.runs[0].trace
-    for node, kind in enumerate(side.forest.kinds):
-        row = side.rows[node][0]
-        if kind == "pass" or counterpart[node] >= 0 or row is None:
-            continue
-        options = trace.arguments.of(row)
-        if "opt_level" in options and any(
-            counterpart[child] >= 0 for child in side.forest.children[node]
-        ):
+    alone = np.flatnonzero(~side.forest.is_pass & (counterpart < 0) & (side.rows[0] >= 0))
+    for node in alone.tolist():
+        options = trace.arguments.of(int(side.rows[0, node]))
+        if "opt_level" in options and (counterpart[side.forest.children.of(node)] >= 0).any():
             texts = [f"{name} {_text(options[name])}" for name in _OPTIONS if name in options]
             config = options.get("config")
             texts += [f"{k} {_text(v)}" for k, v in config.items()] if config else []
@@ -180,11 +192,10 @@ def _around_one_side(side: AllRuns, counterpart: Sequence[int], called: str) -> 
             yield _Change("PassContext", "", *((said, None) if called == "base" else (None, said)))
 
 
-def _counterparts(new_of: Sequence[int], count: int) -> list[int]:
-    base_of = [-1] * count
-    for b, n in enumerate(new_of):
-        if n >= 0:
-            base_of[n] = b
+def _counterparts(new_of: Ids, count: int) -> Ids:
+    base_of = np.full(count, -1, np.int32)
+    matched = np.flatnonzero(new_of >= 0)
+    base_of[new_of[matched]] = matched
     return base_of
 
 

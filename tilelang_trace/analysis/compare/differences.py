@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tilelang_trace.analysis.compare.comparison import ComparedPass, Comparison, Ns, OneSide
+import numpy as np
+
+from tilelang_trace.analysis.compare.compared_pass import (
+    ComparedPass,
+    Ns,
+    OneSide,
+)
+from tilelang_trace.analysis.compare.compared_passes import ComparedPasses
+from tilelang_trace.analysis.compare.comparison import (
+    Comparison,
+)
+from tilelang_trace.analysis.compare.texts import in_common
 from tilelang_trace.trace.arguments import (
     DIFFERENCE,
     ERROR_STATUSES,
@@ -15,7 +25,7 @@ from tilelang_trace.trace.arguments import (
     OK,
 )
 from tilelang_trace.trace.json_values import Json
-from tilelang_trace.trace.model import Trace
+from tilelang_trace.trace.model import Ids, Mask, Trace
 
 _FLOOR = 1000
 """One through this part of the longer compile is what a change takes to be shown."""
@@ -45,37 +55,38 @@ def differences(comparison: Comparison, base: Trace, new: Trace, min_ns: int) ->
     `min_ns` or more; and those whose own work is the same, but in which others changed, if together
     that is as much.
     """
-    changed = [entry for entry in comparison.passes if _has_changed(entry, min_ns)]
-    around = _rows_around([entry.new for entry in changed], new)
-    around_in_base = _rows_around([entry.base for entry in changed if entry.new is None], base)
-    counted = {id(entry) for entry in changed}
-    for entry in comparison.passes:
-        if entry.base is None or entry.new is None or -min_ns < entry.delta_ns < min_ns:
-            continue
-        if entry.new.first_row in around or entry.base.first_row in around_in_base:
-            counted.add(id(entry))
+    passes = comparison.columns
+    deltas, parts = passes.deltas("inclusive")
+    is_large = np.abs(deltas) >= min_ns * parts
+    changed = ~passes.is_change("matched") | ~_ended_alike(passes)
+    changed |= passes.is_verdict("slower", "faster") | (passes.is_verdict("unknown") & is_large)
+    around = _around(passes.new.rows[0, changed], new)
+    around_in_base = _around(passes.base.rows[0, changed & ~passes.new.there], base)
+    inner = passes.base.there & passes.new.there & is_large
+    inner &= around[passes.new.rows[0]] | around_in_base[passes.base.rows[0]]
     return [
         Difference(_name(entry, min_ns), f"{DIFFERENCE},{_what(entry)}", entry)
-        for entry in comparison.passes
-        if id(entry) in counted
+        for entry in passes[changed | inner]
     ]
 
 
-def _has_changed(entry: ComparedPass, min_ns: int) -> bool:
-    if entry.change != "matched" or _statuses(entry):
-        return True
-    if entry.verdict == "unknown":
-        return not -min_ns < entry.delta_ns < min_ns
-    return entry.verdict != "same"
+def _ended_alike(passes: ComparedPasses) -> Mask:
+    """Which passes have no status to tell of, as `_statuses` says it."""
+    (base, new), texts = in_common(passes.base.status, passes.new.status)
+    # A side that has no such pass has not ended badly.
+    well = np.array([text in ("", OK) for text in texts], np.bool_)
+    alike: Mask = (base == new) | (well[base] & well[new])
+    return alike
 
 
-def _rows_around(passes: Iterable[OneSide | None], trace: Trace) -> set[int | None]:
-    """The rows of all slices around these passes in the first run."""
-    found: set[int | None] = set()
-    for side in passes:
-        row = None if side is None else side.first_row
-        while row is not None and (row := int(trace.slices.parent[row])) >= 0 and row not in found:
-            found.add(row)
+def _around(rows: Ids, trace: Trace) -> Mask:
+    """Which slices are around these; the last place stands for a pass without a row."""
+    found = np.zeros(len(trace.slices) + 1, np.bool_)
+    rows = rows[rows >= 0]
+    while len(rows):
+        rows = trace.slices.parent[rows]
+        rows = np.unique(rows[(rows >= 0) & ~found[rows]])
+        found[rows] = True
     return found
 
 

@@ -6,10 +6,14 @@ side only is named with it. A failure that comes before it stands for both.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tilelang_trace.analysis.compare.comparison import ComparedPass, Divergence
+import numpy as np
+
+from tilelang_trace.analysis.compare.compared_pass import ComparedPass
+from tilelang_trace.analysis.compare.compared_passes import ComparedPasses
+from tilelang_trace.analysis.compare.comparison import Divergence
 from tilelang_trace.analysis.compare.ir_divergence import ir_divergence
 from tilelang_trace.analysis.compare.sides import AllRuns
 from tilelang_trace.analysis.runs import Places
@@ -25,9 +29,7 @@ class _Event:
     divergence: Divergence
 
 
-def first_divergence(
-    base: AllRuns, new: AllRuns, passes: Sequence[ComparedPass]
-) -> Divergence | None:
+def first_divergence(base: AllRuns, new: AllRuns, passes: ComparedPasses) -> Divergence | None:
     """None if nothing differs. `passes` are in the order in which they ran."""
     old, young = base.runs[0].trace, new.runs[0].trace
     other = [
@@ -44,11 +46,12 @@ def first_divergence(
     return first.divergence if first is not None else None
 
 
-def _of_passes(passes: Sequence[ComparedPass]) -> Iterator[_Event]:
+def _of_passes(passes: ComparedPasses) -> Iterator[_Event]:
     """The first difference in the sequence of passes."""
-    for place, entry in enumerate(passes):
-        detail = _of_pass(entry)
-        if detail:
+    places = np.flatnonzero(passes.is_change("added", "removed", "moved", "renamed"))
+    for place in places.tolist():
+        entry = passes[place]
+        if detail := _of_pass(entry):
             yield _Event(place, Divergence("passes", entry.path, detail))
             return
 
@@ -65,10 +68,13 @@ def _of_pass(entry: ComparedPass) -> str:
     return ""
 
 
-def _of_failed_passes(passes: Sequence[ComparedPass], old: Trace, young: Trace) -> Iterator[_Event]:
+def _of_failed_passes(passes: ComparedPasses, old: Trace, young: Trace) -> Iterator[_Event]:
     """Passes of both sides that failed on one of them, or otherwise than on the other."""
     errors = _lines(old), _lines(young)
-    for place, entry in enumerate(passes):
+    rows_of_sides = passes.base.rows[0], passes.new.rows[0]
+    has_failed = np.isin(rows_of_sides[0], [*errors[0]]) | np.isin(rows_of_sides[1], [*errors[1]])
+    for place in np.flatnonzero(has_failed).tolist():
+        entry = passes[place]
         if entry.base is None or entry.new is None:
             continue
         rows = entry.base.rows[0], entry.new.rows[0]
@@ -77,9 +83,9 @@ def _of_failed_passes(passes: Sequence[ComparedPass], old: Trace, young: Trace) 
         ]
         if lines[0] != lines[1]:
             last = place
-            depth = len(entry.path)
-            while last + 1 < len(passes) and passes[last + 1].path[:depth] == entry.path:
-                if len(passes[last + 1].path) == depth:
+            inner = passes.paths.depth(passes.path) > len(entry.path)
+            while last + 1 < len(passes) and inner[last + 1]:
+                if passes[last + 1].path[: len(entry.path)] != entry.path:
                     break
                 last += 1
             detail = _how_it_failed(lines[0], lines[1])
@@ -99,9 +105,7 @@ def _how_it_failed(base: str | None, new: str | None) -> str:
     return f"fails in {side} only: {line}" if line else f"fails in {side} only, not in {other}"
 
 
-def _of_other_failures(
-    passes: Sequence[ComparedPass], old: Trace, young: Trace
-) -> Iterator[_Event]:
+def _of_other_failures(passes: ComparedPasses, old: Trace, young: Trace) -> Iterator[_Event]:
     """What is no pass and failed on one side only: a code generator, an outside compiler."""
     sides = [_failed_elsewhere(trace) for trace in (old, young)]
     for number, trace in enumerate((old, young)):
@@ -124,16 +128,12 @@ def _failed_elsewhere(trace: Trace) -> dict[tuple[str, str], list[int]]:
     return found
 
 
-def _place(passes: Sequence[ComparedPass], trace: Trace, row: int, number: int) -> float:
+def _place(passes: ComparedPasses, trace: Trace, row: int, number: int) -> float:
     """Behind the last pass that began before the end of this slice."""
-    end = int(trace.slices.end[row])
-    found = -0.5
-    for place, entry in enumerate(passes):
-        side = (entry.base, entry.new)[number]
-        its_row = side.rows[0] if side is not None else None
-        if its_row is not None and int(trace.slices.begin[its_row]) < end:
-            found = place + 0.5
-    return found
+    rows = passes.side("new" if number else "base").rows[0]
+    begin = np.where(rows >= 0, trace.slices.begin[rows], trace.slices.end[row])
+    before = np.flatnonzero(begin < trace.slices.end[row])
+    return float(before[-1]) + 0.5 if len(before) else -0.5
 
 
 def _path(trace: Trace, row: int) -> tuple[str, ...]:

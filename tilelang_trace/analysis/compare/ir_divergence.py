@@ -6,7 +6,11 @@ import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tilelang_trace.analysis.compare.comparison import ComparedPass, Divergence, OneSide
+import numpy as np
+
+from tilelang_trace.analysis.compare.compared_pass import OneSide
+from tilelang_trace.analysis.compare.compared_passes import ComparedPasses, SideColumns
+from tilelang_trace.analysis.compare.comparison import Divergence
 from tilelang_trace.analysis.compare.sides import AllRuns
 from tilelang_trace.trace.json_values import Json
 from tilelang_trace.trace.long_text import cut
@@ -29,9 +33,7 @@ class IrDivergence:
     divergence: Divergence
 
 
-def ir_divergence(
-    base: AllRuns, new: AllRuns, passes: Sequence[ComparedPass]
-) -> IrDivergence | None:
+def ir_divergence(base: AllRuns, new: AllRuns, passes: ComparedPasses) -> IrDivergence | None:
     """None if the IR is the same, or was not recorded on both sides."""
     of_base, of_new = _facts(base), _facts(new)
     if not of_base[0] or not of_new[0]:
@@ -39,10 +41,10 @@ def ir_divergence(
     trail = _trail(passes, new)
     last: int | None = None
     for place in trail:
-        entry = passes[place]
-        old, young = _at(of_base, entry.base, 0), _at(of_new, entry.new, 0)
+        old, young = _at(of_base, passes.base, place, 0), _at(of_new, passes.new, place, 0)
         differ = _differ(old, young)
         if differ:
+            entry = passes[place]
             texts = (
                 _text_after(base, of_base[0], entry.base),
                 _text_after(new, of_new[0], entry.new),
@@ -57,19 +59,13 @@ def ir_divergence(
     return None
 
 
-def _trail(passes: Sequence[ComparedPass], new: AllRuns) -> list[int]:
+def _trail(passes: ComparedPasses, new: AllRuns) -> list[int]:
     """The passes that both first runs have in the same place, in the order in which they ended."""
     slices = new.runs[0].trace.slices
-    rows = {
-        place: entry.new.rows[0]
-        for place, entry in enumerate(passes)
-        if entry.base is not None
-        and entry.new is not None
-        and entry.base.rows[0] is not None
-        and entry.change != "moved"
-    }
-    ended = [(int(slices.end[row]), -row, place) for place, row in rows.items() if row is not None]
-    return [place for _, _, place in sorted(ended)]
+    base_rows, rows = passes.base.rows[0], passes.new.rows[0]
+    places = np.flatnonzero((base_rows >= 0) & (rows >= 0) & ~passes.is_change("moved"))
+    found: list[int] = places[np.lexsort((-rows[places], slices.end[rows[places]]))].tolist()
+    return found
 
 
 def _facts(side: AllRuns) -> list[dict[int, Json]]:
@@ -77,9 +73,8 @@ def _facts(side: AllRuns) -> list[dict[int, Json]]:
     return [run.trace.arguments.values("ir") for run in side.runs]
 
 
-def _at(facts: Sequence[Mapping[int, Json]], side: OneSide | None, run: int) -> Facts:
-    row = side.rows[run] if side is not None else None
-    value = facts[run].get(row) if row is not None else None
+def _at(facts: Sequence[Mapping[int, Json]], side: SideColumns, place: int, run: int) -> Facts:
+    value = facts[run].get(int(side.rows[run, place]))
     return value if isinstance(value, Mapping) else {}
 
 
@@ -93,9 +88,7 @@ def _differ(one: Facts, other: Facts) -> bool | None:
     return None
 
 
-def _detail(
-    passes: Sequence[ComparedPass], last: int | None, place: int, old: Facts, young: Facts
-) -> str:
+def _detail(passes: ComparedPasses, last: int | None, place: int, old: Facts, young: Facts) -> str:
     parts = ["the IR differs after this pass"]
     if "hash" in old and "hash" in young:
         parts[0] += f": hash {old['hash']} in base, {young['hash']} in new"
@@ -178,7 +171,7 @@ def _of_order(one: str | None, other: str | None) -> str:
 def _caution(
     base: AllRuns,
     new: AllRuns,
-    passes: Sequence[ComparedPass],
+    passes: ComparedPasses,
     trail: Sequence[int],
     facts: tuple[Sequence[Mapping[int, Json]], Sequence[Mapping[int, Json]]],
 ) -> str:
@@ -188,8 +181,8 @@ def _caution(
         for run in range(1, len(all_runs.runs)):
             differing, compared = None, False
             for place in trail:
-                side = passes[place].base if called == "base" else passes[place].new
-                differ = _differ(_at(of_side, side, 0), _at(of_side, side, run))
+                side = passes.base if called == "base" else passes.new
+                differ = _differ(_at(of_side, side, place, 0), _at(of_side, side, place, run))
                 compared = compared or differ is not None
                 if differ:
                     differing = place

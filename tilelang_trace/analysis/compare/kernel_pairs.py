@@ -34,14 +34,14 @@ def pair_kernels(base: Prepared, new: Prepared, likeness: Likeness) -> list[tupl
             pairs += zip(olds, news)
         else:
             found = align_sequences(base.items(olds), new.items(news), likeness)
-            pairs += [(olds[i], news[j]) for i, j in found]
+            pairs += [(olds[i], news[j]) for i, j in found.tolist()]
     return pairs + _unlike(base, new, pairs, likeness)
 
 
 def _by_name(side: Prepared) -> dict[int, list[int]]:
     found: dict[int, list[int]] = {}
     for kernel in side.kernels:
-        found.setdefault(side.name[kernel], []).append(kernel)
+        found.setdefault(int(side.name[kernel]), []).append(kernel)
     return found
 
 
@@ -70,7 +70,7 @@ def _unlike(
     found = []
     for b in olds:
         for n in news:
-            if likeness(base.content[b], new.content[n]) >= ALIKE:
+            if likeness(b, n) >= ALIKE:
                 found.append((b, n))
                 news.remove(n)
                 break

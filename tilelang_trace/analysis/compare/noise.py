@@ -21,30 +21,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from tilelang_trace.analysis.compare import common_factor, permutation
-from tilelang_trace.analysis.compare.comparison import ComparedPass, Comparison, Ns, Side, Verdict
+from tilelang_trace.analysis.compare.compared_pass import VERDICTS, Verdict
+from tilelang_trace.analysis.compare.comparison import Comparison, Side
 from tilelang_trace.analysis.compare.permutation import Floats
+from tilelang_trace.trace.model import Ints
 
 _TYPICAL = 0.75
 _SPREADS = 2.0
 """By simulation of 80 passes without a change: none of them gets a wrong verdict in 99 % of
 comparisons of 3 runs against 3, in 84 to 95 % of those of 2 against 2.
 """
-
-
-@dataclass(frozen=True)
-class _Judged:
-    """The times of a pass, or the whole, by run, and what they are on average."""
-
-    base_runs: tuple[int, ...]
-    new_runs: tuple[int, ...]
-    base_ns: Ns
-    new_ns: Ns
-
-    @property
-    def longest_run(self) -> int:
-        return max(*self.base_runs, *self.new_runs)
 
 
 @dataclass(frozen=True)
@@ -71,15 +60,21 @@ class _Rules:
         beyond = np.abs(delta) > _SPREADS * np.maximum(spread, np.quantile(spread, _TYPICAL))
         return np.where(beyond, np.sign(delta), 0.0)
 
-    def verdict(self, judged: _Judged, sign: float) -> Verdict:
-        """For what has changed in this direction."""
-        change = float(judged.new_ns - judged.base_ns) * sign
-        if max(judged.base_ns, judged.new_ns) < self.min_ns:
-            return "same"
+    def verdicts(self, times: Ints, signs: Floats) -> npt.NDArray[np.int8]:
+        """For what has changed in these directions; times are runs x columns."""
+        base, new = times[: self.base].sum(axis=0), times[self.base :].sum(axis=0)
+        change = (new * self.base - base * self.new) / (self.base * self.new) * signs
         # The means are what is shown: a single run may have turned them the other way.
-        if change > (self.threshold or 0.0) * float(judged.base_ns):
-            return "slower" if sign > 0 else "faster"
-        return "same" if self.can_tell else "unknown"
+        beyond = change > (self.threshold or 0.0) * (base / self.base)
+        found = np.where(signs > 0, _code("slower"), _code("faster"))
+        found[~beyond] = _code("same" if self.can_tell else "unknown")
+        short = (base < self.min_ns * self.base) & (new < self.min_ns * self.new)
+        found[short] = _code("same")
+        return found.astype(np.int8)
+
+
+def _code(verdict: Verdict) -> int:
+    return VERDICTS.index(verdict)
 
 
 def judged(
@@ -92,44 +87,27 @@ def judged(
     base time; passes that take less than `min_ns` are not judged.
     """
     rules = _Rules(len(comparison.base.names), len(comparison.new.names), threshold, min_ns)
-    total = comparison.total
-    known = [_of_pass(entry) for entry in comparison.passes]
+    total, passes = comparison.total, comparison.columns
+    known = passes.base.there & passes.new.there & passes.ended_alike()
+    of_passes = np.concatenate([passes.base.own, passes.new.own])[:, known]
+    verdicts = np.full(len(passes) + 1, _code("unknown"), np.int8)
+    rows, times = np.flatnonzero(known), of_passes
     if total.base_runs and total.new_runs and comparison.base.failed == comparison.new.failed:
-        known.append(_Judged(total.base_runs, total.new_runs, total.base_ns, total.new_ns))
-    else:
-        known.append(None)
-    verdicts: list[Verdict] = ["unknown" if entry is None else "same" for entry in known]
-    rows = [
-        (row, entry)
-        for row, entry in enumerate(known)
-        if entry is not None and entry.longest_run >= min_ns
-    ]
-    if rows:
-        signs = rules.differing(_logarithms([entry for _, entry in rows]))
-        for (row, entry), sign in zip(rows, signs.tolist()):
-            verdicts[row] = rules.verdict(entry, sign)
+        whole = np.array([[*total.base_runs, *total.new_runs]]).T
+        rows = np.append(rows, len(passes))
+        times = np.concatenate([times, whole], axis=1) if len(passes) else whole
+    verdicts[rows] = _code("same")
+    longer = times.max(axis=0, initial=0) >= min_ns
+    if longer.any():
+        signs = rules.differing(permutation.logarithms(times[:, longer]))
+        verdicts[rows[longer]] = rules.verdicts(times[:, longer], signs)
     found = replace(
         comparison,
-        passes=tuple(
-            replace(entry, verdict=verdict) for entry, verdict in zip(comparison.passes, verdicts)
-        ),
-        total=replace(total, verdict=verdicts[-1]),
+        passes=replace(passes, verdict=verdicts[:-1]),
+        total=replace(total, verdict=VERDICTS[verdicts[-1]]),
     )
-    passes_known = [entry for entry in known[:-1] if entry is not None]
-    notes = (_how_sure(rules), *_common_factors(found, passes_known))
+    notes = (_how_sure(rules), *_common_factors(found, of_passes))
     return replace(found, notes=(*comparison.notes, *notes))
-
-
-def _of_pass(entry: ComparedPass) -> _Judged | None:
-    base, new = entry.base, entry.new
-    if base is None or new is None or base.status != new.status:
-        return None
-    return _Judged(base.self_runs, new.self_runs, base.self_ns, new.self_ns)
-
-
-def _logarithms(columns: list[_Judged]) -> Floats:
-    """Runs (base, then new) x columns."""
-    return permutation.logarithms(np.array([(*c.base_runs, *c.new_runs) for c in columns]).T)
 
 
 # ----------------------------------------------------------------------------------------- notes
@@ -157,12 +135,13 @@ def _how_sure(rules: _Rules) -> str:
     return f"{runs}: what is noise can't be known; {guess}; {more}"
 
 
-def _common_factors(comparison: Comparison, passes: list[_Judged]) -> Iterator[str]:
-    if not passes:
+def _common_factors(comparison: Comparison, times: Ints) -> Iterator[str]:
+    logs = permutation.logarithms(times)
+    count = logs.shape[1]
+    if not count:
         return
-    logs = _logarithms(passes)
     # The short ones are more jitter than anything else.
-    longer = np.argsort(-np.median(logs, axis=0), kind="stable")[: max(10, len(passes) // 2)]
+    longer = np.argsort(-common_factor.medians(logs), kind="stable")[: max(10, count // 2)]
     base, new = np.split(logs[:, longer], [len(comparison.base.names)])
     yield from _cold_start("base", comparison.base, base)
     yield from _cold_start("new", comparison.new, new)

@@ -8,11 +8,13 @@ from collections import Counter
 from typing import NamedTuple
 
 from tilelang_trace.analysis.ancestry import time_below
-from tilelang_trace.analysis.compare.comparison import (
+from tilelang_trace.analysis.compare.compared_pass import (
     Change,
     ComparedPass,
-    Comparison,
     OneSide,
+)
+from tilelang_trace.analysis.compare.comparison import (
+    Comparison,
 )
 from tilelang_trace.trace.arguments import (
     CODEGEN,
@@ -39,11 +41,10 @@ def matched(comparison: Comparison, base: Trace, new: Trace) -> dict[int, int]:
         for kernel in comparison.kernels
         if kernel.base_row is not None and kernel.new_row is not None
     }
-    for entry in comparison.passes:
-        if entry.base is None or entry.new is None or entry.change == "moved":
-            continue
-        if entry.base.first_row is not None and entry.new.first_row is not None:
-            found[entry.base.first_row] = entry.new.first_row
+    passes = comparison.columns
+    rows, new_rows = passes.base.rows[0], passes.new.rows[0]
+    both = (rows >= 0) & (new_rows >= 0) & ~passes.is_change("moved")
+    found.update(zip(rows[both].tolist(), new_rows[both].tolist()))
     taken = set(found.values())
     kinds, new_kinds = base.kinds(), new.kinds()
     for row, other in list(found.items()):
@@ -58,11 +59,13 @@ def matched(comparison: Comparison, base: Trace, new: Trace) -> dict[int, int]:
     return found
 
 
-def other_work(pairs: dict[int, int], base: Trace, new: Trace) -> list[ComparedPass]:
+def other_work(comparison: Comparison, base: Trace, new: Trace) -> list[ComparedPass]:
     """The work outside of passes, as if it were passes: matched by its kind, its name and its
-    occurrence in what is around it. Where that has no counterpart it is left out.
+    occurrence in what is around it. Where that has no counterpart it is left out. What it took in
+    the first run stands for all runs.
     """
-    sides = _Work(base), _Work(new)
+    pairs, passes = matched(comparison, base, new), comparison.columns
+    sides = _Work(base, passes.base.runs), _Work(new, passes.new.runs)
     base_of = {new_row: row for row, new_row in pairs.items()}
     base_of[-1] = -1
     of_new = sides[1].found(base_of)
@@ -99,8 +102,9 @@ def _entry(change: Change, base: OneSide | None, new: OneSide | None) -> Compare
 class _Work:
     """The work outside of passes in one Trace."""
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: Trace, runs: int) -> None:
         self._trace = trace
+        self._runs = runs
         self._kinds = trace.kinds().tolist()
         slices = trace.slices
         self._self_ns = slices.duration - time_below(
@@ -132,4 +136,6 @@ class _Work:
         inclusive, own = int(self._trace.slices.duration[row]), int(self._self_ns[row])
         status = str(self._status.get(row, OK))
         name = self._trace.name(row)
-        return OneSide(name, (row,), status, inclusive, own, (inclusive,), (own,))
+        rows = (row, *[None] * (self._runs - 1))
+        times = (inclusive,) * self._runs, (own,) * self._runs
+        return OneSide(name, rows, status, inclusive, own, *times)

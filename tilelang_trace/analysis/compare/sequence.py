@@ -10,16 +10,18 @@ pieces: by the shortest edit (Myers) if there is a short one, else at names that
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tilelang_trace.trace.model import Ids, Mask
+from tilelang_trace.analysis.columns import numbered
+from tilelang_trace.trace.model import Ids, Ints, Mask
 
-Pairs = list[tuple[int, int]]
+Pairs = npt.NDArray[np.int64]
+"""Shape (n, 2): places in one sequence and in the other."""
 
 CELLS = 1_000_000
 """Items of one sequence times items of the other up to which the best way is looked for."""
@@ -28,6 +30,7 @@ _LONGEST_STRIP_BACK = 500
 """Items of a common beginning or end that are looked at again, as they may match others better."""
 
 _LONGEST_EDIT = 300
+_SHORT = 2000
 _ROUNDS = 6
 
 # A sum of weights is compared digit by digit: matches first, then labels, contents, times.
@@ -44,10 +47,13 @@ _CLOSEST = 15
 class Items:
     """A sequence, a column for each thing that items are compared by; equal numbers are equal."""
 
-    name: Ids
+    node: Ints
+    """Which node of the forest each is."""
+    name: Ints
     label: Ids
-    content: Ids
-    """What is inside; two of one content are alike all through."""
+    content: Ints
+    """A number for what it is and has inside; two of one content are alike all through."""
+    has_inside: Mask
     doublings: npt.NDArray[np.float64]
     """The logarithm of the time to the base 2."""
 
@@ -56,80 +62,103 @@ class Items:
 
     def __getitem__(self, which: slice | Ids | Mask | npt.NDArray[np.int64]) -> Items:
         return Items(
+            self.node[which],
             self.name[which],
             self.label[which],
             self.content[which],
+            self.has_inside[which],
             self.doublings[which],
         )
 
 
 Likeness = Callable[[int, int], float]
-"""How much two contents of one name have in common, from 0 to 1."""
+"""How much two nodes have in common by what is in them, from 0 to 1."""
 
 
 def align_sequences(base: Items, new: Items, likeness: Likeness) -> Pairs:
     """The pairs of items (positions) that are the same, in order."""
-    if _same_throughout(base, new):
-        return [(i, i) for i in range(len(base))]
+    if len(base) == len(new) and _equal(base, new).all():
+        return _diagonal(len(base))
     return _align(base, new, likeness, 0)
 
 
-def in_one_order(base: list[int], new: list[int]) -> Pairs | None:
+def in_one_order(base: Ints, new: Ints) -> Pairs | None:
     """The pairs of equal names, if none of them occurs twice and their order is the same."""
-    common = set(base) & set(new)
-    at_base = [i for i, name in enumerate(base) if name in common]
-    at_new = [j for j, name in enumerate(new) if name in common]
-    if len(at_base) != len(common) or [base[i] for i in at_base] != [new[j] for j in at_new]:
+    at_base, at_new = _places_of_common(base, new)
+    names = base[at_base]
+    if len(names) != len(at_new) or (names != new[at_new]).any():
         return None
-    return list(zip(at_base, at_new))
+    if len(set(names.tolist())) < len(names):
+        return None
+    return np.stack([at_base, at_new], axis=1)
+
+
+def _places_of_common(base: Ints, new: Ints) -> tuple[Ints, Ints]:
+    """Where each side has names that the other has too."""
+    if len(base) + len(new) > _SHORT:
+        return np.flatnonzero(np.isin(base, new)), np.flatnonzero(np.isin(new, base))
+    # Most sequences are short: what takes NumPy 100 us takes a few this way.
+    names, its_names = base.tolist(), new.tolist()
+    common = set(names) & set(its_names)
+    found = ([i for i, name in enumerate(of) if name in common] for of in (names, its_names))
+    at_base, at_new = (np.array(places, np.int64) for places in found)
+    return at_base, at_new
+
+
+def gaps(pairs: Pairs, base: int, new: int) -> Iterator[tuple[slice, slice]]:
+    """What lies before, between and behind pairs in order, of sequences of these lengths; where
+    there is anything.
+    """
+    ends = np.concatenate([pairs, [(base, new)]])
+    starts = np.concatenate([[(0, 0)], pairs + 1])
+    for at in np.flatnonzero((starts < ends).any(axis=1)).tolist():
+        yield slice(starts[at, 0], ends[at, 0]), slice(starts[at, 1], ends[at, 1])
+
+
+def _diagonal(count: int, i: int = 0, j: int = 0) -> Pairs:
+    """So many pairs of neighbours, from these places on."""
+    return np.stack([np.arange(i, i + count), np.arange(j, j + count)], axis=1)
+
+
+def _pairs(found: Iterable[tuple[int, int]]) -> Pairs:
+    return np.array([*found], np.int64).reshape(-1, 2)
 
 
 def _align(base: Items, new: Items, likeness: Likeness, round_: int) -> Pairs:
-    of_base = np.flatnonzero(np.isin(base.name, new.name))
-    of_new = np.flatnonzero(np.isin(new.name, base.name))
+    of_base, of_new = _places_of_common(base.name, new.name)
     base, new = base[of_base], new[of_new]
     front, back = _common_ends(base, new)
     inner_base = base[front : len(base) - back]
     inner_new = new[front : len(new) - back]
 
-    pairs = [(i, i) for i in range(front)]
+    pairs = [_diagonal(front)]
     if len(inner_base) and len(inner_new):
-        inner = _inner(inner_base, inner_new, likeness, round_)
-        pairs += [(front + i, front + j) for i, j in inner]
-    pairs += [(len(base) - k, len(new) - k) for k in range(back, 0, -1)]
-    where_base, where_new = of_base.tolist(), of_new.tolist()
-    return [(where_base[i], where_new[j]) for i, j in pairs]
+        pairs.append(_inner(inner_base, inner_new, likeness, round_) + front)
+    pairs.append(_diagonal(back, len(base) - back, len(new) - back))
+    i, j = np.concatenate(pairs).T
+    return np.stack([of_base[i], of_new[j]], axis=1)
 
 
 def _inner(base: Items, new: Items, likeness: Likeness, round_: int) -> Pairs:
     if len(base) * len(new) <= CELLS:
         return _best(base, new, likeness)
     if round_ >= _ROUNDS:
-        return []
-    anchors = (shortest_edit(*_as_numbers(base, new)) if round_ == 0 else None) or _anchors(
-        base.name.tolist(), new.name.tolist()
-    )
-    pairs: Pairs = []
-    last = (-1, -1)
-    for anchor in [*anchors, (len(base), len(new))]:
-        between_base = base[last[0] + 1 : anchor[0]]
-        between_new = new[last[1] + 1 : anchor[1]]
-        if len(between_base) and len(between_new):
-            found = _align(between_base, between_new, likeness, round_ + 1)
-            pairs += [(last[0] + 1 + i, last[1] + 1 + j) for i, j in found]
-        if anchor[0] < len(base):
-            pairs.append(anchor)
-        last = anchor
-    return pairs
+        return _diagonal(0)
+    anchors = shortest_edit(*_as_numbers(base, new)) if round_ == 0 else None
+    if anchors is None or not len(anchors):
+        anchors = _anchors(base.name.tolist(), new.name.tolist())
+    pairs = [anchors]
+    for of_base, of_new in gaps(anchors, len(base), len(new)):
+        if of_base.start < of_base.stop and of_new.start < of_new.stop:
+            found = _align(base[of_base], new[of_new], likeness, round_ + 1)
+            pairs.append(found + np.array([of_base.start, of_new.start]))
+    all_of_them = np.concatenate(pairs)
+    return all_of_them[np.argsort(all_of_them[:, 0])]
 
 
 def _equal(base: Items, new: Items) -> Mask:
     mask: Mask = (base.name == new.name) & (base.label == new.label) & (base.content == new.content)
     return mask
-
-
-def _same_throughout(base: Items, new: Items) -> bool:
-    return len(base) == len(new) and bool(_equal(base, new).all())
 
 
 def _common_ends(base: Items, new: Items) -> tuple[int, int]:
@@ -160,27 +189,14 @@ def _common_ends(base: Items, new: Items) -> tuple[int, int]:
 
 def _best(base: Items, new: Items, likeness: Likeness) -> Pairs:
     """The best way to match. Of equally good ones the one that matches early items."""
-    places = {int(name): np.flatnonzero(new.name == name) for name in np.unique(base.name)}
-    shared: dict[int, npt.NDArray[np.int64]] = {}
+    weight = _weights(base, new, likeness)
     score = np.zeros((len(base) + 1, len(new) + 1), np.int64)
     for i in range(len(base)):
-        at = places[int(base.name[i])]
-        content = int(base.content[i])
-        if content not in shared:
-            alike = np.array([likeness(content, c) for c in new.content[at].tolist()])
-            shared[content] = _MATCH * (_BY_NAME + np.ceil(_BY_CONTENT * alike).astype(np.int64))
-        apart = np.abs(new.doublings[at] - base.doublings[i])
-        weight = (
-            shared[content]
-            + _LABEL * (new.label[at] == base.label[i])
-            + _CONTENT * (new.content[at] == content)
-            + _TIME * np.maximum(_CLOSEST - apart.astype(np.int64), 0)
-        )
         row = score[i].copy()
-        row[at + 1] = np.maximum(row[at + 1], score[i][at] + weight)
+        np.maximum(row[1:], score[i, :-1] + weight[i], out=row[1:])
         np.maximum.accumulate(row, out=score[i + 1])
 
-    pairs = []
+    pairs: list[tuple[int, int]] = []
     i, j = len(base), len(new)
     while i and j:
         here = score[i, j]
@@ -191,21 +207,47 @@ def _best(base: Items, new: Items, likeness: Likeness) -> Pairs:
         else:
             i, j = i - 1, j - 1
             pairs.append((i, j))
-    return pairs[::-1]
+    return _pairs(pairs[::-1])
+
+
+def _weights(base: Items, new: Items, likeness: Likeness) -> npt.NDArray[np.int64]:
+    """What it counts to match each item of base with each of new; 0 if their names differ."""
+    same_content = base.content[:, None] == new.content
+    weight = _LABEL * (base.label[:, None] == new.label) + _CONTENT * same_content
+    apart = np.abs(base.doublings[:, None] - new.doublings).astype(np.int64)
+    weight += _TIME * np.maximum(_CLOSEST - apart, 0)
+    same_name = base.name[:, None] == new.name
+    alike = same_content.astype(np.float64)
+    open_ = same_name & ~same_content & base.has_inside[:, None] & new.has_inside
+    if open_.any():
+        _fill_in(alike, open_, base, new, likeness)
+    weight += _MATCH * (_BY_NAME + np.ceil(_BY_CONTENT * alike).astype(np.int64))
+    only_these: npt.NDArray[np.int64] = np.where(same_name, weight, 0)
+    return only_these
+
+
+def _fill_in(
+    alike: npt.NDArray[np.float64], wanted: Mask, base: Items, new: Items, likeness: Likeness
+) -> None:
+    """How much the wanted pairs have in common, looked up once for each two contents."""
+    (_, first, of_base), (_, its_first, of_new) = (
+        np.unique(items.content, return_index=True, return_inverse=True) for items in (base, new)
+    )
+    known = np.zeros((len(first), len(its_first)))
+    is_wanted = np.zeros(known.shape, np.bool_)
+    i, j = np.nonzero(wanted)
+    is_wanted[of_base[i], of_new[j]] = True
+    for k, m in np.argwhere(is_wanted).tolist():
+        known[k, m] = likeness(int(base.node[first[k]]), int(new.node[its_first[m]]))
+    alike[i, j] = known[of_base[i], of_new[j]]
 
 
 def _as_numbers(base: Items, new: Items) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """The items of both as one number each; equal ones are the same all through."""
-    columns = [
-        np.concatenate([a, b])
-        for a, b in (
-            (base.name, new.name),
-            (base.label, new.label),
-            (base.content, new.content),
-        )
-    ]
-    _, numbers = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
-    numbers = numbers.reshape(-1)
+    _, numbers = np.unique(np.concatenate([base.content, new.content]), return_inverse=True)
+    label = np.concatenate([base.label, new.label]).astype(np.int64)
+    # Content tells the name too.
+    _, numbers = numbered(numbers.reshape(-1) * (int(label.max(initial=0)) + 1) + label)
     return numbers[: len(base)], numbers[len(base) :]
 
 
@@ -252,15 +294,15 @@ def _run(base: npt.NDArray[Any], new: npt.NDArray[Any], x: int, y: int) -> int:
 
 
 def _walk_back(trail: list[dict[int, int]], x: int, y: int) -> Pairs:
-    pairs: Pairs = []
+    runs = []
     for edits in range(len(trail) - 1, -1, -1):
         diagonal = x - y
         came_from = _came_from(trail[edits], edits, diagonal)
         before = trail[edits][came_from]
         start = before + (came_from < diagonal)
-        pairs += [(i, i - diagonal) for i in range(x - 1, start - 1, -1)]
+        runs.append(_diagonal(x - start, start, start - diagonal))
         x, y = before, before - came_from
-    return pairs[::-1]
+    return np.concatenate(runs[::-1])
 
 
 def _anchors(base: list[int], new: list[int]) -> Pairs:
@@ -282,7 +324,7 @@ def _occurrences(names: list[int]) -> Iterator[tuple[tuple[int, int], int]]:
         yield (name, count), place
 
 
-def _longest_in_order(pairs: Pairs) -> Pairs:
+def _longest_in_order(pairs: list[tuple[int, int]]) -> Pairs:
     """The longest part of these pairs, which grow in their first place, that grows in the second
     too (patience sorting).
     """
@@ -299,4 +341,4 @@ def _longest_in_order(pairs: Pairs) -> Pairs:
     while index >= 0:
         found.append(pairs[index])
         index = before[index]
-    return found[::-1]
+    return _pairs(found[::-1])

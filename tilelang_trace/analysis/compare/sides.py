@@ -5,35 +5,36 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import TypeVar
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tilelang_trace.analysis.ancestry import nearest_above, time_below
 from tilelang_trace.analysis.compare.align import align
-from tilelang_trace.analysis.compare.comparison import Ns, OneSide
-from tilelang_trace.analysis.compare.forest import Forest, Kind, Merged, merge
+from tilelang_trace.analysis.compare.compared_passes import SideColumns
+from tilelang_trace.analysis.compare.forest import Forest, Merged, merge
+from tilelang_trace.analysis.compare.texts import Texts, in_common
 from tilelang_trace.analysis.compiles import compiles, kernels, plain_name
 from tilelang_trace.analysis.runs import Places
 from tilelang_trace.analysis.summary import between_by_kind, on_threads
 from tilelang_trace.trace.arguments import COMPILE, CONTEXT, FAILED, PASS
 from tilelang_trace.trace.failures import first_line
 from tilelang_trace.trace.json_values import Json
-from tilelang_trace.trace.model import Mask, Trace
+from tilelang_trace.trace.model import Ids, Ints, Mask, Trace
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Run:
     """One Trace and the forest of its passes, contexts and kernels."""
 
     trace: Trace
     forest: Forest
-    rows: list[int]
+    rows: npt.NDArray[np.int64]
     """The row of each node."""
-    statuses: list[str]
-    inclusive_ns: list[int]
-    self_ns: list[int]
+    statuses: Texts
+    inclusive_ns: Ints
+    self_ns: Ints
     """Only of passes; 0 of the others."""
     total_ns: int
     between_by_kind: dict[str, int]
@@ -47,34 +48,15 @@ def run_of(trace: Trace) -> Run:
     is_kernel = _kernels(trace) & counted
     nodes = is_pass | is_kernel | (trace.is_kind(CONTEXT) & counted)
     rows = np.flatnonzero(nodes)
-    node_of = np.full(len(slices) + 1, -1, np.int64)
+    node_of = np.full(len(slices) + 1, -1, np.int32)
     node_of[rows] = np.arange(len(rows))
     pass_above = nearest_above(slices.parent, is_pass)
     self_ns = np.where(is_pass, duration - time_below(pass_above, duration, is_pass), 0)
 
     places = Places(trace)
-    names_of_kernels = kernels(trace)
-    configurations = trace.arguments.values("configuration")
-    labels_of_contexts = trace.arguments.values("label")
-    phases = places.phases()
-    names, kinds, labels = [], [], []
-    for row, one_is_pass in zip(rows.tolist(), is_pass[rows].tolist()):
-        kind: Kind = "pass"
-        name, label = trace.name(row), phases[row]
-        if not one_is_pass:
-            kind, label = "context", str(labels_of_contexts.get(row, ""))
-            if is_kernel[row]:
-                kind, name = "kernel", plain_name(names_of_kernels[row])
-                label = _text(configurations.get(row))
-        names.append(name)
-        kinds.append(kind)
-        labels.append(label)
-    parents = node_of[nearest_above(slices.parent, nodes)[rows]].tolist()
-    for node in range(1, len(rows)):
-        # Contexts, as a tuner enters them, are told apart by the phase of their passes.
-        above = parents[node]
-        if kinds[node] == "pass" and above == node - 1 and kinds[above] != "pass":
-            labels[above] = labels[above] or labels[node]
+    kinds = np.where(is_pass[rows], 0, np.where(is_kernel[rows], 2, 1))
+    parents = node_of[nearest_above(slices.parent, nodes)[rows]]
+    names, labels = _texts(trace, places, rows, kinds, parents)
     begin = slices.begin[counted].min() if counted.any() else 0
     between = between_by_kind(trace, counted & ~is_pass & (pass_above < 0))
     return Run(
@@ -82,18 +64,57 @@ def run_of(trace: Trace) -> Run:
         forest=Forest(
             names,
             parents,
-            kinds,
+            Texts(kinds.astype(np.int32), ("pass", "context", "kernel")),
             labels,
-            duration[rows].tolist(),
-            (slices.begin[rows] - begin).tolist(),
+            duration[rows],
+            slices.begin[rows] - begin,
         ),
-        rows=rows.tolist(),
-        statuses=[places.status(row) for row in rows.tolist()],
-        inclusive_ns=duration[rows].tolist(),
-        self_ns=self_ns[rows].tolist(),
+        rows=rows,
+        statuses=Texts(*places.statuses())[rows],
+        inclusive_ns=duration[rows],
+        self_ns=self_ns[rows],
         total_ns=int(duration[counted & (slices.parent < 0)].sum()),
         between_by_kind=between,
     )
+
+
+def _texts(
+    trace: Trace,
+    places: Places,
+    rows: npt.NDArray[np.int64],
+    kinds: npt.NDArray[np.int64],
+    parents: Ids,
+) -> tuple[Texts, Texts]:
+    """The names and the labels of nodes."""
+    names, (labels, strings) = trace.slices.name[rows], places.phases()
+    labels = labels[rows]
+    more = [*strings]
+    numbers: dict[str, int] = {}
+
+    def number(text: str) -> int:
+        if text not in numbers:
+            numbers[text] = len(more)
+            more.append(text)
+        return numbers[text]
+
+    names_of_kernels = kernels(trace)
+    configurations = trace.arguments.values("configuration")
+    labels_of_contexts = trace.arguments.values("label")
+    others = np.flatnonzero(kinds)
+    for node, row, kind in zip(others.tolist(), rows[others].tolist(), kinds[others].tolist()):
+        if kind == 2:
+            names[node] = number(plain_name(names_of_kernels[row]))
+            labels[node] = number(_text(configurations.get(row)))
+        else:
+            labels[node] = number(str(labels_of_contexts.get(row, "")))
+    # Contexts, as a tuner enters them, are told apart by the phase of their passes.
+    first = 1 + np.flatnonzero(
+        (kinds[1:] == 0) & (kinds[:-1] != 0) & (parents[1:] == np.arange(len(rows) - 1))
+    )
+    empty = np.array([not text for text in more], np.bool_)
+    first = first[empty[labels[first - 1]]]
+    labels[first - 1] = labels[first]
+    return Texts(names, more), Texts(labels, more)
 
 
 def _kernels(trace: Trace) -> Mask:
@@ -115,79 +136,84 @@ def _text(configuration: Json) -> str:
 class AllRuns:
     """The runs of one side as one forest: that of the first run, and what only others have."""
 
-    def __init__(self, runs: Sequence[Run], forest: Forest, nodes: Sequence[Sequence[int]]) -> None:
+    def __init__(
+        self, runs: Sequence[Run], forest: Forest, nodes: Sequence[npt.NDArray[np.int64]]
+    ) -> None:
         """`nodes` has for each run its node for each of the forest, -1 where it is missing."""
         self.runs = tuple(runs)
         self.forest = forest
         columns = list(zip(runs, nodes))
-        self.rows: list[tuple[int | None, ...]] = list(
-            zip(*(_picked(run.rows, own, None) for run, own in columns))
-        )
-        """The row of each node in the Trace of each run."""
-        self.inclusive: list[tuple[int, ...]] = list(
-            zip(*(_picked(run.inclusive_ns, own, 0) for run, own in columns))
-        )
-        """The time of each node in each run, 0 where it is missing."""
-        self.own: list[tuple[int, ...]] = list(
-            zip(*(_picked(run.self_ns, own, 0) for run, own in columns))
-        )
+        self.rows: Ids = np.stack([_picked(run.rows, own, -1) for run, own in columns])
+        """Runs x nodes: the row in the Trace of each run, -1 where it is missing."""
+        self.inclusive: Ints = np.stack([_picked(run.inclusive_ns, own, 0) for run, own in columns])
+        """Likewise the time, 0 where it is missing."""
+        self.own: Ints = np.stack([_picked(run.self_ns, own, 0) for run, own in columns])
         """Likewise the self time."""
-        self.status: list[str] = _picked(runs[0].statuses, nodes[0], "")
-        """Of the first run that has the node."""
-        for run, own in columns[1:]:
-            more = _picked(run.statuses, own, "")
-            self.status = [known or other for known, other in zip(self.status, more)]
+        ids, strings = in_common(*(run.statuses for run in runs), Texts.of([""]))
+        self._run: Ints = np.argmax(self.rows >= 0, axis=0)
+        """The first run that has the node."""
+        statuses = [_picked(own_ids, own, -1) for own_ids, own in zip(ids, nodes)]
+        which = np.stack(statuses)[self._run, np.arange(len(forest))]
+        self.status = Texts(which.astype(np.int32), strings)
+        """Of that run."""
 
-    def one_side(self, node: int) -> OneSide:
-        """A pass as the comparison tells it."""
-        inclusive, own = self.inclusive[node], self.own[node]
-        return OneSide(
-            self.forest.names[node],
-            self.rows[node],
-            self.status[node],
-            mean(inclusive),
-            mean(own),
-            inclusive,
-            own,
-            self._error(node),
+    def columns(self, nodes: npt.NDArray[np.int64]) -> SideColumns:
+        """The passes of these nodes as the comparison tells them; -1 is a pass that this side has
+        not.
+        """
+        there = nodes >= 0
+        return SideColumns(
+            there,
+            _picked_texts(self.forest.names, nodes),
+            _picked_texts(self.status, nodes),
+            self._errors(nodes),
+            _picked(self.rows, nodes, -1).astype(np.int32),
+            _picked(self.inclusive, nodes, 0),
+            _picked(self.own, nodes, 0),
         )
 
-    def _error(self, node: int) -> str:
+    def _errors(self, nodes: npt.NDArray[np.int64]) -> Texts:
         """First line of the error in the run that the status is of; empty if it did not fail."""
-        if self.status[node] != FAILED:
-            return ""
-        rows = zip(self.runs, self.rows[node])
-        run, row = next((run, row) for run, row in rows if row is not None)
-        return first_line(run.trace.arguments.values("error").get(row))
+        texts = [""]
+        ids = np.zeros(len(nodes), np.int32)
+        errors = [run.trace.arguments.values("error") for run in self.runs]
+        failed = self.status.are(FAILED)
+        for at in np.flatnonzero(_picked(failed, nodes, 0)).tolist():
+            run = self._run[nodes[at]]
+            ids[at] = len(texts)
+            texts.append(first_line(errors[run].get(int(self.rows[run, nodes[at]]))))
+        return Texts(ids, texts)
 
     def differing(self) -> list[int]:
         """For each run how many passes either it or the first one has not."""
-        counts = [0] * len(self.runs)
-        for rows, kind in zip(self.rows, self.forest.kinds):
-            if kind == "pass" and None in rows:
-                for number, row in enumerate(rows):
-                    counts[number] += (row is None) != (rows[0] is None)
+        is_there = self.rows[:, self.forest.is_pass] >= 0
+        counts: list[int] = (is_there != is_there[0]).sum(axis=1).tolist()
         return counts
 
 
-T = TypeVar("T")
-U = TypeVar("U")
+def _picked(
+    values: npt.NDArray[Any], nodes: npt.NDArray[np.int64], absent: int
+) -> npt.NDArray[Any]:
+    """The value (of the last axis) of each node, or that of an absent one."""
+    if not values.shape[-1]:
+        return np.full((*values.shape[:-1], len(nodes)), absent, values.dtype)
+    return np.where(nodes >= 0, values[..., nodes], absent).astype(values.dtype, copy=False)
 
 
-def _picked(values: Sequence[T], nodes: Sequence[int], absent: U) -> list[T | U]:
-    """The value of each node, or that of an absent one."""
-    return [values[node] if node >= 0 else absent for node in nodes]
+def _picked_texts(values: Texts, nodes: npt.NDArray[np.int64]) -> Texts:
+    """The text of each node, an empty one for an absent one."""
+    return Texts(_picked(values.ids, nodes, len(values.strings)), [*values.strings, ""])
 
 
 def all_runs(traces: Sequence[Trace]) -> AllRuns:
     """The runs of one side, each aligned to what those before it have."""
     runs = tuple(run_of(trace) for trace in traces)
     forest = runs[0].forest
-    nodes: list[Sequence[int]] = [range(len(forest))]
+    nodes = [np.arange(len(forest))]
     for run in runs[1:]:
         # Repeats of one compile rename nothing.
         found = align(forest, run.forest, renames=False)
-        moved = {found.new_of[node] for node, how in found.how.items() if how == "moved"}
+        moved = {int(found.new_of[node]) for node, how in found.how.items() if how == "moved"}
         both = merge(forest, run.forest, found.base_of, moved)
         nodes = [*(_picked(own, both.first, -1) for own in nodes), both.second]
         forest = _joined(forest, run.forest, both)
@@ -195,25 +221,19 @@ def all_runs(traces: Sequence[Trace]) -> AllRuns:
 
 
 def _joined(one: Forest, other: Forest, both: Merged) -> Forest:
-    def column(of_one: Sequence[T], of_other: Sequence[T]) -> list[T]:
-        return [
-            of_one[node] if node >= 0 else of_other[more]
-            for node, more in zip(both.first, both.second)
-        ]
+    def texts(of_one: Texts, of_other: Texts) -> Texts:
+        (first, second), strings = in_common(of_one, of_other)
+        return Texts(numbers(first, second), strings)
+
+    def numbers(of_one: npt.NDArray[Any], of_other: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        more = _picked(of_other, both.second, 0)
+        return np.where(both.first >= 0, _picked(of_one, both.first, 0), more)
 
     return Forest(
-        column(one.names, other.names),
+        texts(one.names, other.names),
         both.parents,
-        column(one.kinds, other.kinds),
-        column(one.labels, other.labels),
-        column(one.times, other.times),
-        column(one.begins, other.begins),
+        texts(one.kinds, other.kinds),
+        texts(one.labels, other.labels),
+        numbers(one.times, other.times),
+        numbers(one.begins, other.begins),
     )
-
-
-def mean(runs: Sequence[int]) -> Ns:
-    """The exact mean, an int if it is whole."""
-    if len(runs) == 1:
-        return runs[0]
-    whole, rest = divmod(sum(runs), len(runs))
-    return Fraction(sum(runs), len(runs)) if rest else whole

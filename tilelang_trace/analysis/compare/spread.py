@@ -6,7 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tilelang_trace.analysis.compare.comparison import Ns, exact
+from tilelang_trace.analysis.compare.compared_pass import (
+    Ns,
+    exact,
+)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,13 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from tilelang_trace.analysis.compare.comparison import COMPARISON, ComparedPass, Comparison, Side
+from tilelang_trace.analysis.compare.compared_pass import (
+    ComparedPass,
+)
+from tilelang_trace.analysis.compare.comparison import (
+    Comparison,
+    Side,
+)
 from tilelang_trace.analysis.compare.differences import (
     Difference,
     differences,
@@ -22,7 +28,7 @@ from tilelang_trace.analysis.compare.differences import (
 from tilelang_trace.analysis.compare.joint import JointTrace, Placed
 from tilelang_trace.analysis.compare.pairs import matched, other_work
 from tilelang_trace.analysis.compare.stretch import Clock, paused, start_of
-from tilelang_trace.trace.arguments import DIFFERENCE
+from tilelang_trace.trace.arguments import COMPARISON, DIFFERENCE
 from tilelang_trace.trace.json_values import Json
 from tilelang_trace.trace.model import Trace
 
@@ -54,7 +60,7 @@ def side_by_side(
     runs. `min_ns` is the change from which a pass is shown (see `differences`), by default a
     thousandth of the longer compile; the row's name says it.
     """
-    others = other_work(matched(comparison, base, new), base, new)
+    others = other_work(comparison, base, new)
     comparison = replace(comparison, passes=(*comparison.passes, *others))
     if align == "passes":
         clocks = paused(matched(comparison, base, new), base, new)

@@ -4,23 +4,30 @@ from __future__ import annotations
 
 from collections import Counter
 
+import numpy as np
+import numpy.typing as npt
+
 from tilelang_trace.analysis.compare.prepared import Prepared
+
+Nodes = npt.NDArray[np.int64]
 
 _DEEPEST = 4
 """Levels of wrappers, one in the other, that are looked through at once."""
 
 
-def look_through(
-    own: Prepared, nodes: list[int], other: Prepared, its_nodes: list[int]
-) -> list[int]:
+def look_through(own: Prepared, nodes: Nodes, other: Prepared, its_nodes: Nodes) -> Nodes:
     """The nodes of one side and, behind a node of a name that the other side has not, what is in
     it, if that is mostly what the other side has more of.
     """
-    its_names = [other.name[node] for node in its_nodes]
-    if all(not own.children[node] for node in nodes):
+    if not own.children.count[nodes].any():
         return nodes
-    wanted = set(Counter(its_names) - Counter(own.name[node] for node in nodes))
-    known, there = set(its_names), set(nodes)
+    its_names = other.name[its_nodes].tolist()
+    known, there = set(its_names), set(nodes.tolist())
+    names = own.name[nodes].tolist()
+    may_open = own.children.count[nodes] > 0
+    if not any(name not in known for name, may in zip(names, may_open.tolist()) if may):
+        return nodes
+    wanted = set(Counter(its_names) - Counter(names))
 
     def opened(node: int, depth: int) -> list[int]:
         children = own.children[node]
@@ -35,4 +42,4 @@ def look_through(
             found += [child, *inside]
         return found if 2 * useful >= len(children) else []
 
-    return [found for node in nodes for found in [node, *opened(node, 1)]]
+    return np.array([found for node in nodes.tolist() for found in [node, *opened(node, 1)]])

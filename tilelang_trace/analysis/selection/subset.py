@@ -35,8 +35,8 @@ def rows_between(trace: Trace, start: int, stop: int) -> Parts:
     slices, flows = trace.slices, trace.flows
     columns = []
     for column in trace.arguments.columns:
-        first, last = np.searchsorted(column.rows, (start, stop))
-        rows, values = column.rows[first:last] - np.int32(start), column.values[first:last]
+        places = column.places(start, stop)
+        rows, values = column.rows[places] - np.int32(start), column.values[places]
         columns.append(replace(column, rows=rows, values=values))
     inside = ((flows >= start) & (flows < stop)).all(axis=1)
     return replace(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tilelang_trace.analysis.compare.comparison import Ns
+from tilelang_trace.analysis.compare.compared_pass import (
+    Ns,
+)
 
 
 def whole(value: Ns, unit: int = 1) -> int:

@@ -46,7 +46,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from tilelang_trace.analysis.compare.comparison import ComparedKernel, Totals
+from tilelang_trace.analysis.compare.comparison import (
+    ComparedKernel,
+    Totals,
+)
 from tilelang_trace.reports.as_json import dumped
 from tilelang_trace.reports.compare.adding_up import adding_up, whole
 from tilelang_trace.reports.compare.report import CompareReport, Row, make_report, status

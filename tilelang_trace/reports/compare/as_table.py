@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rich.table import Table
-from rich.text import Text
-
-from tilelang_trace.reports.as_table import heading, printed, table
 from tilelang_trace.reports.compare import wording
-from tilelang_trace.reports.compare.report import CompareReport, Row, status
+from tilelang_trace.reports.compare.report import CompareReport, Row
+from tilelang_trace.reports.lines import Line, Table, heading, line, printed
 from tilelang_trace.reports.text import short_names
 from tilelang_trace.reports.wording import Show
 from tilelang_trace.trace.arguments import FAILED
@@ -33,11 +30,10 @@ def render(report: CompareReport, *, width: int | None = None, color: bool = Fal
 def _names(report: CompareReport) -> Iterator[str]:
     """All texts that are shown: shortened together, so that each keeps one look."""
     comparison = report.comparison
-    shown = [entry for row in report.rows for entry in row.passes]
-    for entry in (*report.failed_on_one_side, *shown):
+    for entry in report.failed_on_one_side:
         yield from (*entry.path, entry.phase, entry.kernel)
-        if entry.base:
-            yield entry.base.name
+    for row in report.rows:
+        yield from row.passes.texts()
     yield from (row.name for row in report.rows)
     yield from (kernel.name for kernel in comparison.kernels)
     for change in comparison.context_changes:
@@ -46,49 +42,47 @@ def _names(report: CompareReport) -> Iterator[str]:
         yield from comparison.first_divergence.path
 
 
-def _blocks(report: CompareReport, show: Show, wide: bool) -> Iterator[Text | Table]:
-    # Texts of a trace go in as Text: as str, rich would take brackets in a name for markup.
+def _blocks(report: CompareReport, show: Show, wide: bool) -> Iterator[Line]:
     comparison = report.comparison
-    for line in wording.failures(report, show):
-        yield Text(line, "bold red")
-    yield Text(wording.title(report), "bold")
+    for text in wording.failures(report, show):
+        yield line(text, "bold red")
+    yield line(wording.title(report), "bold")
     if comparison.context_changes:
         yield heading("Context changes")
-        rows = table(wording.CONTEXT_COLUMNS, 0)
+        rows = Table(wording.CONTEXT_COLUMNS, 0)
         for change in comparison.context_changes:
             texts = (change.what, change.base, change.new)
-            rows.add_row(*(Text(show(text) if text else "") for text in texts))
-        yield rows
+            rows.add([show(text) if text else "" for text in texts])
+        yield from rows.lines()
         yield heading("Totals")
     for name, text in wording.facts(report, show):
-        yield Text(f"  {name:<13} {text}")
+        yield line(f"  {name:<13} {text}")
     if lines := wording.divergence(report, show):
         yield heading("First divergence")
-        for line in (*lines, *wording.diff(report)):
-            yield Text(f"  {line}")
+        for text in (*lines, *wording.diff(report)):
+            yield line(f"  {text}")
     yield heading(wording.HEADINGS[report.choice.by])
-    yield _rows(report, show, wide)
+    yield from _rows(report, show, wide).lines()
     if comparison.notes:
         yield heading("Notes")
     for note in wording.notes(report):
-        yield Text(f"  {note}")
+        yield line(f"  {note}")
 
 
 def _rows(report: CompareReport, show: Show, wide: bool) -> Table:
     numbers = wording.numbers(report, wide)
     texts = wording.text_columns(report, show)
-    rows = table((*numbers.columns, *(column.title for column in texts)), len(numbers.columns))
+    rows = Table((*numbers.columns, *(column.title for column in texts)), len(numbers.columns))
     for at, (row, cells) in enumerate(zip(report.rows, numbers.rows)):
         style = _style(row)
-        rows.add_row(*cells, *(Text(column.cells[at], style) for column in texts))
-    rows.add_section()
+        rows.add((*cells, *(column.cells[at] for column in texts)), style)
     for closing in numbers.closing:
-        rows.add_row(*closing.cells, Text(closing.label), style="dim")
+        rows.close((*closing.cells, closing.label))
     return rows
 
 
 def _style(row: Row) -> str:
-    if any(FAILED in (status(entry.base), status(entry.new)) for entry in row.passes):
+    if any(side.status.are(FAILED).any() for side in (row.passes.base, row.passes.new)):
         return "red"
-    verdicts = {entry.verdict for entry in row.passes}
-    return "yellow" if "slower" in verdicts else "green" if "faster" in verdicts else ""
+    _, verdicts = row.passes.counts()
+    return "yellow" if verdicts["slower"] else "green" if verdicts["faster"] else ""

@@ -11,7 +11,12 @@ from __future__ import annotations
 from collections import Counter
 from fractions import Fraction
 
-from tilelang_trace.analysis.compare.comparison import Comparison, Ns
+from tilelang_trace.analysis.compare.compared_pass import (
+    Ns,
+)
+from tilelang_trace.analysis.compare.comparison import (
+    Comparison,
+)
 from tilelang_trace.errors import UserError
 from tilelang_trace.reports.compare.wording import signed
 from tilelang_trace.reports.text import visible
@@ -36,7 +41,7 @@ def slower(comparison: Comparison) -> str | None:
     parts = []
     if total.verdict == "slower":
         parts.append(f"the total {_change(total.base_ns, total.new_ns)}")
-    found = [entry for entry in comparison.passes if entry.verdict == "slower"]
+    found = list(comparison.columns[comparison.columns.is_verdict("slower")])
     found.sort(key=lambda entry: -entry.self_delta_ns)
     parts += [
         f"{visible(entry.name)} {_change(entry.base.self_ns, entry.new.self_ns)}"

@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
 
-from tilelang_trace.analysis.compare.comparison import ComparedPass, Comparison, Ns, OneSide
+import numpy as np
+
+from tilelang_trace.analysis.compare.compared_pass import ComparedPass, Ns, OneSide, exact
+from tilelang_trace.analysis.compare.compared_passes import (
+    ComparedPasses,
+    SideColumns,
+    Time,
+    Which,
+)
+from tilelang_trace.analysis.compare.comparison import (
+    Comparison,
+)
+from tilelang_trace.analysis.compare.texts import Texts, in_common
 from tilelang_trace.reports.compare.adding_up import size
 from tilelang_trace.reports.compare.choice import By, Choice
 from tilelang_trace.trace.arguments import FAILED
+from tilelang_trace.trace.model import Ints, Mask
 
-_Which = Literal["base", "new"]
+SIDES: tuple[Which, ...] = ("base", "new")
 
 
 @dataclass(frozen=True)
@@ -22,7 +34,7 @@ class Row:
 
     name: str
     """Of the pass, the phase or the kernel; empty where a pass is in none."""
-    passes: tuple[ComparedPass, ...]
+    passes: ComparedPasses
     base_ns: Ns | None
     """Inclusive time; None if that side has none of them. Of a phase it is the time of its passes,
     of a kernel that of its compiles.
@@ -60,7 +72,7 @@ class Row:
         return (
             not self.self_delta_ns
             and not self.delta_ns
-            and all(p.change == "matched" and status(p.base) == status(p.new) for p in self.passes)
+            and bool((self.passes.is_change("matched") & self.passes.ended_alike()).all())
         )
 
 
@@ -93,15 +105,14 @@ class CompareReport:
     @property
     def failed_on_one_side(self) -> tuple[ComparedPass, ...]:
         """The passes that failed on one side only."""
-        return tuple(
-            p
-            for p in self.comparison.passes
-            if (status(p.base) == FAILED) != (status(p.new) == FAILED)
-        )
+        passes = self.comparison.columns
+        return tuple(passes[passes.base.status.are(FAILED) != passes.new.status.are(FAILED)])
 
 
 def make_report(comparison: Comparison, choice: Choice) -> CompareReport:
     """Choose what to show of a comparison."""
+    if choice.by == "path":
+        return _one_by_one(comparison, choice)
     found = _ROWS[choice.by](comparison)
     ordered = sorted(found, key=lambda row: (_is_behind_failure(row), -size(row.self_delta_ns)))
     shown: list[Row] = []
@@ -135,132 +146,182 @@ def status(side: OneSide | None) -> str:
 
 
 def _is_behind_failure(row: Row) -> bool:
-    return bool(row.passes) and all(entry.change == "not_reached" for entry in row.passes)
+    return bool(row.passes) and bool(row.passes.is_change("not_reached").all())
 
 
-def _one_by_one(comparison: Comparison) -> list[Row]:
-    places = [(entry.kernel, entry.phase, entry.path) for entry in comparison.passes]
-    alike = Counter(places)
-    seen: Counter[tuple[str, str, tuple[str, ...]]] = Counter()
-    rows = []
-    for entry, place in zip(comparison.passes, places):
-        seen[place] += 1
-        rows.append(
-            Row(
-                name=entry.name,
-                passes=(entry,),
-                base_ns=entry.base.inclusive_ns if entry.base else None,
-                new_ns=entry.new.inclusive_ns if entry.new else None,
-                base_self_ns=entry.base.self_ns if entry.base else 0,
-                new_self_ns=entry.new.self_ns if entry.new else 0,
-                base_self_runs=entry.base.self_runs if entry.base else (),
-                new_self_runs=entry.new.self_runs if entry.new else (),
-                path=entry.path,
-                number=seen[place] if alike[place] > 1 else 0,
-            )
-        )
-    return rows
+def _one_by_one(comparison: Comparison, choice: Choice) -> CompareReport:
+    """A row for each pass; only those that are shown are made."""
+    passes = comparison.columns
+    deltas, _ = passes.deltas("own")
+    inclusive, _ = passes.deltas("inclusive")
+    unchanged = (deltas == 0) & (inclusive == 0)
+    unchanged &= passes.is_change("matched") & passes.ended_alike()
+    wanted = np.zeros(len(passes), np.bool_)
+    for side in (passes.base, passes.new):
+        wanted |= side.sums("inclusive") >= choice.min_ns * side.runs
+    if not choice.unchanged:
+        wanted &= ~unchanged
+    order = np.lexsort((-np.abs(deltas), passes.is_change("not_reached")))
+    places = order[wanted[order]][: choice.top]
+    left_out = np.ones(len(passes), np.bool_)
+    left_out[places] = False
+    numbers = _numbers(passes)
+    return CompareReport(
+        comparison=comparison,
+        choice=choice,
+        rows=tuple(_of_one(passes, place, int(numbers[place])) for place in places.tolist()),
+        left_out=LeftOut(
+            rows=int(left_out.sum()),
+            unchanged=int(unchanged[left_out].sum()),
+            base_self_ns=_mean_of(passes.base, "own", left_out),
+            new_self_ns=_mean_of(passes.new, "own", left_out),
+        ),
+    )
+
+
+def _of_one(passes: ComparedPasses, place: int, number: int) -> Row:
+    entry = passes[place]
+    return Row(
+        name=entry.name,
+        passes=passes[place : place + 1],
+        base_ns=entry.base.inclusive_ns if entry.base else None,
+        new_ns=entry.new.inclusive_ns if entry.new else None,
+        base_self_ns=entry.base.self_ns if entry.base else 0,
+        new_self_ns=entry.new.self_ns if entry.new else 0,
+        base_self_runs=entry.base.self_runs if entry.base else (),
+        new_self_runs=entry.new.self_runs if entry.new else (),
+        path=entry.path,
+        number=number,
+    )
+
+
+def _numbers(passes: ComparedPasses) -> Ints:
+    """The number of each pass among those with its kernel, phase and path; 0 if it is alone."""
+    (phase,), _ = in_common(passes.phase)
+    (kernel,), _ = in_common(passes.kernel)
+    order = np.lexsort((kernel, phase, passes.path))
+    columns = np.stack([passes.path, phase, kernel])[:, order]
+    is_first = np.ones(len(passes), np.bool_)
+    is_first[1:] = (columns[:, 1:] != columns[:, :-1]).any(axis=0)
+    starts = np.flatnonzero(is_first)
+    counts = np.diff(starts, append=len(passes))
+    rank = np.arange(len(passes)) - np.repeat(starts, counts) + 1
+    numbers = np.empty(len(passes), np.int64)
+    numbers[order] = np.where(np.repeat(counts, counts) > 1, rank, 0)
+    return numbers
+
+
+def _mean_of(side: SideColumns, time: Time, which: Mask | None = None) -> Ns:
+    """The mean time of these passes in a run, added up."""
+    sums = side.sums(time)
+    return exact(Fraction(int((sums if which is None else sums[which]).sum()), side.runs))
 
 
 def _by_name(comparison: Comparison) -> list[Row]:
-    groups = _grouped(comparison, lambda entry: entry.name)
-    outermost = {
-        "base": _outermost(comparison.passes, "base"),
-        "new": _outermost(comparison.passes, "new"),
-    }
+    passes = comparison.columns
+    groups = _grouped(passes, passes.names())
+    times = {which: passes.side(which).sums("inclusive") for which in SIDES}
+    for which in SIDES:
+        times[which][~_outermost(passes, which)] = 0
 
-    def inclusive(name: str, which: _Which) -> Ns | None:
-        runs = [side for entry in groups[name] if (side := _side(entry, which))]
-        return _sum(s.inclusive_ns for s in runs if id(s) in outermost[which]) if runs else None
+    def inclusive(name: str, which: Which) -> Ns | None:
+        group, side = groups[name], passes.side(which)
+        if not side.there[group].any():
+            return None
+        return exact(Fraction(int(times[which][group].sum()), side.runs))
 
-    return _rows(groups, inclusive)
+    return _rows(passes, groups, inclusive)
 
 
-def _outermost(passes: Iterable[ComparedPass], which: _Which) -> set[int]:
-    """The sides (by id) of the passes that lie in no other one of the same name: a run inside a run
-    of its name is no further time.
+def _outermost(passes: ComparedPasses, which: Which) -> Mask:
+    """Which passes lie in no other one of the same name on this side: a run inside a run of its
+    name is no further time.
     """
-    there = {entry.path for entry in passes if _side(entry, which)}
-    found = set()
-    for entry in passes:
-        around = entry.path[:-1]
-        if (side := _side(entry, which)) and not any(
-            name == entry.name and entry.path[: depth + 1] in there
-            for depth, name in enumerate(around)
-        ):
-            found.add(id(side))
-    return found
+    parent, name = np.array(passes.paths.parent, np.int64), np.array(passes.paths.name, np.int64)
+    there = np.zeros(len(parent) + 1, np.bool_)
+    there[passes.path[passes.side(which).there]] = True
+    inside = np.zeros(len(parent), np.bool_)
+    looking, around = np.arange(len(parent)), parent.copy()
+    while len(looking := looking[around[looking] >= 0]):
+        above = around[looking]
+        inside[looking] |= there[above] & (name[above] == name[looking])
+        around[looking] = parent[above]
+    outermost: Mask = ~inside[passes.path]
+    return outermost
 
 
 def _by_phase(comparison: Comparison) -> list[Row]:
-    groups = _grouped(comparison, lambda entry: entry.phase)
-    return _rows(groups, lambda phase, which: _self(groups[phase], which))
+    passes = comparison.columns
+    groups = _grouped(passes, passes.phase)
+    return _rows(passes, groups, lambda phase, which: _self(passes.side(which)[groups[phase]]))
 
 
 def _by_kernel(comparison: Comparison) -> list[Row]:
-    groups = _grouped(comparison, lambda entry: entry.kernel)
-    times: defaultdict[tuple[str, _Which], list[Ns]] = defaultdict(list)
+    passes = comparison.columns
+    groups = _grouped(passes, passes.kernel)
+    times: defaultdict[tuple[str, Which], list[Ns]] = defaultdict(list)
     for kernel in comparison.kernels:
-        groups.setdefault(kernel.name, [])
+        groups.setdefault(kernel.name, np.empty(0, np.int64))
         if kernel.base_row is not None:
             times[kernel.name, "base"].append(kernel.base_ns)
         if kernel.new_row is not None:
             times[kernel.name, "new"].append(kernel.new_ns)
 
-    def inclusive(name: str, which: _Which) -> Ns | None:
+    def inclusive(name: str, which: Which) -> Ns | None:
         known = times.get((name, which))
-        return _sum(known) if known else _self(groups[name], which)
+        return _sum(known) if known else _self(passes.side(which)[groups[name]])
 
-    return _rows(groups, inclusive)
+    return _rows(passes, groups, inclusive)
 
 
 _ROWS: dict[By, Callable[[Comparison], list[Row]]] = {
     "pass": _by_name,
     "phase": _by_phase,
     "kernel": _by_kernel,
-    "path": _one_by_one,
 }
 
 
-def _grouped(
-    comparison: Comparison, key: Callable[[ComparedPass], str]
-) -> dict[str, list[ComparedPass]]:
-    groups: defaultdict[str, list[ComparedPass]] = defaultdict(list)
-    for entry in comparison.passes:
-        groups[key(entry)].append(entry)
-    return dict(groups)
+_Groups = dict[str, Ints]
+"""Places of passes, by what they have in common."""
+
+
+def _grouped(passes: ComparedPasses, keys: Texts) -> _Groups:
+    """The passes of each key, in the order of the first ones."""
+    (numbers,), texts = in_common(keys)
+    order = np.argsort(numbers, kind="stable")
+    starts = np.flatnonzero(np.diff(numbers[order], prepend=-1))
+    groups = np.split(order, starts[1:]) if len(order) else []
+    groups.sort(key=lambda group: int(group[0]))
+    return {texts[numbers[group[0]]]: group for group in groups}
 
 
 def _rows(
-    groups: dict[str, list[ComparedPass]], inclusive: Callable[[str, _Which], Ns | None]
+    passes: ComparedPasses, groups: _Groups, inclusive: Callable[[str, Which], Ns | None]
 ) -> list[Row]:
-    return [
-        Row(
-            name=name,
-            passes=tuple(passes),
-            base_ns=inclusive(name, "base"),
-            new_ns=inclusive(name, "new"),
-            base_self_ns=_self(passes, "base") or 0,
-            new_self_ns=_self(passes, "new") or 0,
-            base_self_runs=_self_runs(passes, "base"),
-            new_self_runs=_self_runs(passes, "new"),
+    rows = []
+    for name, group in groups.items():
+        own = passes[group]
+        rows.append(
+            Row(
+                name=name,
+                passes=own,
+                base_ns=inclusive(name, "base"),
+                new_ns=inclusive(name, "new"),
+                base_self_ns=_self(own.base) or 0,
+                new_self_ns=_self(own.new) or 0,
+                base_self_runs=_self_runs(own.base),
+                new_self_runs=_self_runs(own.new),
+            )
         )
-        for name, passes in groups.items()
-    ]
+    return rows
 
 
-def _self(passes: Iterable[ComparedPass], which: _Which) -> Ns | None:
-    times = [side.self_ns for entry in passes if (side := _side(entry, which))]
-    return _sum(times) if times else None
+def _self(side: SideColumns) -> Ns | None:
+    return _mean_of(side, "own") if side.there.any() else None
 
 
-def _self_runs(passes: Iterable[ComparedPass], which: _Which) -> tuple[int, ...]:
-    runs = [side.self_runs for entry in passes if (side := _side(entry, which))]
-    return tuple(map(sum, zip(*runs)))
-
-
-def _side(entry: ComparedPass, which: _Which) -> OneSide | None:
-    return entry.base if which == "base" else entry.new
+def _self_runs(side: SideColumns) -> tuple[int, ...]:
+    return tuple(side.own.sum(axis=1).tolist()) if side.there.any() else ()
 
 
 def _sum(values: Iterable[Ns]) -> Ns:

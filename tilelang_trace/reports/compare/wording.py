@@ -5,15 +5,23 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
-from tilelang_trace.analysis.compare.comparison import ComparedPass, Ns, Side
+import numpy as np
+
+from tilelang_trace.analysis.columns import numbered
+from tilelang_trace.analysis.compare.compared_pass import ComparedPass, Ns, exact
+from tilelang_trace.analysis.compare.compared_passes import ComparedPasses
+from tilelang_trace.analysis.compare.comparison import Side
 from tilelang_trace.analysis.compare.spread import spread
+from tilelang_trace.analysis.compare.texts import in_common
 from tilelang_trace.reports.compare.adding_up import adding_up, size, whole
 from tilelang_trace.reports.compare.report import CompareReport, Row, quotient, status
 from tilelang_trace.reports.kernels.wording import Column
 from tilelang_trace.reports.text import lines_of, plural, visible, without_middle
 from tilelang_trace.reports.wording import ClosingRow, Show
 from tilelang_trace.trace.arguments import ERROR_STATUSES, FAILED
+from tilelang_trace.trace.model import Ints
 
 CONTEXT_COLUMNS = ("what", "base", "new")
 SELF_COLUMNS = ("self: base", "new", "delta")
@@ -85,19 +93,20 @@ def facts(report: CompareReport, show: Show) -> Iterator[tuple[str, str]]:
         yield "where", _reasons(report, show)
     else:
         yield "difference", "none in the total"
-    lost = [entry for entry in comparison.passes if entry.change == "not_reached"]
-    if lost:
-        delta = signed(sum((entry.self_delta_ns for entry in lost), 0))
-        yield "not reached", f"{plural(len(lost), 'run')} of passes behind the failure: {delta}"
-    counts = Counter(entry.change for entry in comparison.passes)
+    counts, verdicts = comparison.columns.counts()
+    if counts["not_reached"]:
+        deltas, parts = comparison.columns.deltas("own")
+        lost = int(deltas[comparison.columns.is_change("not_reached")].sum())
+        runs = plural(counts["not_reached"], "run")
+        delta = signed(exact(Fraction(lost, parts)))
+        yield "not reached", f"{runs} of passes behind the failure: {delta}"
     told = [
         f"{counts[change]} {_words(change)}"
         for change in ("added", "removed", "renamed", "moved")
         if counts[change]
     ]
     yield "passes", f"{counts['matched']} on both sides{''.join(f', {text}' for text in told)}"
-    verdicts = Counter(entry.verdict for entry in comparison.passes)
-    if set(verdicts) - {"unknown"}:
+    if any(count for verdict, count in verdicts.items() if verdict != "unknown"):
         judged = [f"{verdicts[v]} {v}" for v in ("slower", "faster", "same", "unknown")]
         yield "verdicts", ", ".join(text for text in judged if not text.startswith("0 "))
 
@@ -116,7 +125,7 @@ def _reasons(report: CompareReport, show: Show) -> str:
     parts = [
         (row.self_delta_ns, label(report, row, show))
         for row in report.rows
-        if not all(entry.change == "not_reached" for entry in row.passes)
+        if not row.passes.is_change("not_reached").all()
     ]
     kinds = {f"{kind} between passes": ns for kind, ns in total.between_by_kind.items()}
     kinds = kinds or {"the time between passes": total.between_delta_ns}
@@ -292,11 +301,27 @@ def _inclusive_cells(row: Row) -> tuple[str, ...]:
 
 
 def _change(row: Row, show: Show) -> str:
-    counts = Counter(_what_changed(entry, show) for entry in row.passes)
+    counts: Counter[str] = Counter()
+    for places in _alike(row.passes):
+        counts[_what_changed(row.passes[int(places[0])], show)] += len(places)
     counts.pop("", None)
     if len(row.passes) == 1:
         return next(iter(counts), "")
     return ", ".join(f"{count} {text}" for text, count in counts.items())
+
+
+def _alike(passes: ComparedPasses) -> list[Ints]:
+    """The places of passes of which one says what changed in all of them, by the first ones."""
+    (old, young), statuses = in_common(passes.base.status, passes.new.status)
+    (names,), texts = in_common(passes.base.names)
+    names = np.where(passes.is_change("renamed"), names, len(texts))
+    keys = passes.change.astype(np.int64)
+    for column, count in ((names, len(texts) + 1), (old, len(statuses)), (young, len(statuses))):
+        keys = keys * count + column
+    _, keys = numbered(keys)
+    order = np.argsort(keys, kind="stable")
+    groups = np.split(order, np.flatnonzero(np.diff(keys[order])) + 1)
+    return sorted((group for group in groups if len(group)), key=lambda group: int(group[0]))
 
 
 def _what_changed(entry: ComparedPass, show: Show) -> str:
@@ -315,7 +340,7 @@ def _words(change: str) -> str:
 
 
 def _verdict(row: Row) -> str:
-    counts = Counter(entry.verdict for entry in row.passes)
+    _, counts = row.passes.counts()
     if len(row.passes) == 1:
         return "" if counts["unknown"] else row.passes[0].verdict
     told = [f"{counts[v]} {v}" for v in ("slower", "faster") if counts[v]]

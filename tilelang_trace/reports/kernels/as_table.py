@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rich.table import Table
-from rich.text import Text
-
-from tilelang_trace.reports.as_table import heading, printed, table
 from tilelang_trace.reports.kernels import wording
 from tilelang_trace.reports.kernels.report import KernelReport
+from tilelang_trace.reports.lines import Line, Table, heading, line, printed
 from tilelang_trace.reports.text import short_names, visible
 from tilelang_trace.trace.arguments import ERROR_STATUSES
 
@@ -30,32 +27,31 @@ def _names(report: KernelReport) -> Iterator[str]:
         yield from (compile_.kernel, compile_.failed_in, wording.config(compile_))
 
 
-def _blocks(report: KernelReport, names: dict[str, str]) -> Iterator[Text | Table]:
+def _blocks(report: KernelReport, names: dict[str, str]) -> Iterator[Line]:
     for warning in wording.warnings(report):
-        yield Text(warning, "bold red")
-    yield Text(visible(report.source), "bold")
+        yield line(warning, "bold red")
+    yield line(visible(report.source), "bold")
     for label, text in wording.facts(report):
-        yield Text(f"  {label:<13} {text}")
+        yield line(f"  {label:<13} {text}")
     if not report.all.compiles:
         return
     yield heading("Compiles by kernel")
-    yield _compiles(report, names)
+    yield from _compiles(report, names).lines()
     failures = list(wording.failures(report, names.__getitem__))
     if failures:
         yield heading("Failures")
-    for line in failures:
-        yield Text(f"  {line}", "red")
+    for text in failures:
+        yield line(f"  {text}", "red")
 
 
 def _compiles(report: KernelReport, names: dict[str, str]) -> Table:
     texts = wording.text_columns(report, names.__getitem__)
     titles = [column.title for column in texts] or ["kernel"]
-    rows = table((*wording.NUMBERS, *titles), len(wording.NUMBERS))
+    rows = Table((*wording.NUMBERS, *titles), len(wording.NUMBERS))
     for number, compile_ in enumerate(report.shown):
         style = "red" * (compile_.status in ERROR_STATUSES)
-        cells = [Text(column.cells[number], style) for column in texts]
-        rows.add_row(*wording.number_cells(report, compile_), *cells)
-    rows.add_section()
+        cells = [column.cells[number] for column in texts]
+        rows.add((*wording.number_cells(report, compile_), *cells), style)
     for row in wording.closing_rows(report):
-        rows.add_row(*row.cells, Text(row.label), style="dim")
+        rows.close((*row.cells, row.label))
     return rows
