@@ -28,7 +28,7 @@ from tilelang_trace.reports.compare import report as compare_report
 from tilelang_trace.reports.kernels import as_csv
 from tilelang_trace.reports.kernels import as_table as kernel_table
 from tilelang_trace.reports.kernels import report as by_kernel
-from tilelang_trace.trace.build import Parts, assemble
+from tilelang_trace.trace.assemble import Parts, assemble
 from tilelang_trace.trace.model import Trace
 from tilelang_trace.trace.phases import with_phases
 

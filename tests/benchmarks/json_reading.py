@@ -44,7 +44,8 @@ def run(size: int, repeats: int) -> Iterator[Figure]:
 
 def _peak(path: Path) -> float:
     setup = """
-from tilelang_trace.formats import chrome_json_reader, files
+from tilelang_trace.formats import files
+from tilelang_trace.formats.chrome_json import reader as chrome_json_reader
 """
     return peak_bytes(setup, "files.read(sys.argv[1])", str(path)) / path.stat().st_size
 

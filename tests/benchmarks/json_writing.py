@@ -13,7 +13,7 @@ import orjson
 
 from tests.benchmarks import synthetic
 from tests.benchmarks.measure import Figure, interleaved
-from tilelang_trace.formats import chrome_json_writer
+from tilelang_trace.formats.chrome_json import writer as chrome_json_writer
 from tilelang_trace.trace.model import Trace
 
 SIZE, REPEATS = 1_000_000, 3

@@ -15,12 +15,14 @@ import orjson
 
 from tests.benchmarks import synthetic
 from tests.benchmarks.measure import Figure, interleaved, peak_bytes
-from tilelang_trace.formats import chrome_json_writer, pftrace_reader, pftrace_writer
+from tilelang_trace.formats.chrome_json import writer as chrome_json_writer
+from tilelang_trace.formats.pftrace import reader as pftrace_reader
+from tilelang_trace.formats.pftrace import writer as pftrace_writer
 
 SIZE, REPEATS = 1_000_000, 3
 
 _SETUP = """
-from tilelang_trace.formats import pftrace_reader
+from tilelang_trace.formats.pftrace import reader as pftrace_reader
 data = open(sys.argv[1], "rb").read()
 import numpy, orjson, google.protobuf, perfetto.protos.perfetto.trace.perfetto_trace_pb2
 """

@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.benchmarks import synthetic
 from tests.benchmarks.measure import Figure, interleaved
-from tilelang_trace.formats import pftrace_writer
+from tilelang_trace.formats.pftrace import writer as pftrace_writer
 from tilelang_trace.trace.model import Trace
 
 SIZE, REPEATS = 1_000_000, 3

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tilelang_trace.trace.arguments import CONTEXT, CONTEXT_NAME, OK, PASS
-from tilelang_trace.trace.build import Parts, assemble
+from tilelang_trace.trace.assemble import Parts, assemble
 from tilelang_trace.trace.model import Column, Lane, Process, Thread, Trace
 
 PASSES = 99

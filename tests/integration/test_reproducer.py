@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -220,6 +221,7 @@ with tilelang_trace.record("x.pftrace", ir="disk"):
 
 
 @pytest.mark.tilelang
+@pytest.mark.skipif(not find_spec("tilelang"), reason="TileLang is not installed")
 def test_tilelang(tmp_path: Path) -> None:
     script = ROOT / "fixtures/compiles/tilelang_fails.py"
     subprocess.run(

@@ -32,7 +32,7 @@ from tests.traces import (
     with_start,
 )
 from tilelang_trace.formats import files
-from tilelang_trace.formats.packets import PacketSequence, track_packet
+from tilelang_trace.formats.pftrace.packets import PacketSequence, track_packet
 from tilelang_trace.recording.journal import Journal
 from tilelang_trace.trace.build import TraceBuilder
 from tilelang_trace.trace.model import CounterTrack, Trace

@@ -14,7 +14,7 @@ import pytest
 from tests.traces import START, nested_compile, one_lane, with_start
 from tilelang_trace.formats import files
 from tilelang_trace.formats.archives.together import Original, write_both
-from tilelang_trace.trace.build import Parts, assemble
+from tilelang_trace.trace.assemble import Parts, assemble
 from tilelang_trace.trace.model import Trace
 
 SECOND = 10**9

@@ -19,7 +19,7 @@ from tilelang_trace.commands import main
 from tilelang_trace.formats import files
 from tilelang_trace.sharing.bundle import bundle
 from tilelang_trace.sharing.redaction.choice import Redaction
-from tilelang_trace.trace.build import Parts, assemble
+from tilelang_trace.trace.assemble import Parts, assemble
 from tilelang_trace.trace.model import Trace
 
 TOKEN = "ghp_" + "a1B2" * 9

@@ -25,8 +25,8 @@ from tests.traces import (
     with_start,
 )
 from tilelang_trace.errors import UserError
-from tilelang_trace.formats.chrome_json_reader import read
-from tilelang_trace.formats.chrome_json_writer import write
+from tilelang_trace.formats.chrome_json.reader import read
+from tilelang_trace.formats.chrome_json.writer import write
 from tilelang_trace.trace.build import TraceBuilder
 from tilelang_trace.trace.model import CounterTrack, Lane, Trace
 

@@ -18,9 +18,11 @@ from tests.benchmarks import synthetic
 from tests.random_traces import traces
 from tests.traces import TRACES, nested_compile, one_lane, said
 from tilelang_trace.errors import UserError
-from tilelang_trace.formats import chrome_json_reader, chrome_json_slices, files
-from tilelang_trace.formats.chrome_json_reader import read, read_any, read_lines
-from tilelang_trace.formats.chrome_json_writer import write
+from tilelang_trace.formats import files
+from tilelang_trace.formats.chrome_json import reader as chrome_json_reader
+from tilelang_trace.formats.chrome_json import slices as chrome_json_slices
+from tilelang_trace.formats.chrome_json.reader import read, read_any, read_lines
+from tilelang_trace.formats.chrome_json.writer import write
 from tilelang_trace.trace import failures
 from tilelang_trace.trace.build import TraceBuilder
 from tilelang_trace.trace.model import Trace

@@ -30,13 +30,9 @@ from tilelang_trace.analysis.compare.comparison import (
 from tilelang_trace.analysis.compare.differences import differences, milliseconds
 from tilelang_trace.analysis.compare.timeline import Align, side_by_side
 from tilelang_trace.formats import files
-from tilelang_trace.trace.build import (
-    ArgumentCollector,
-    Parts,
-    StringTable,
-    TraceBuilder,
-    assemble,
-)
+from tilelang_trace.trace.assemble import Parts, assemble
+from tilelang_trace.trace.build import TraceBuilder
+from tilelang_trace.trace.collect import ArgumentCollector, StringTable
 from tilelang_trace.trace.model import Lane, Trace
 
 ALIGNS = pytest.mark.parametrize("align", ["start", "passes"])

@@ -15,8 +15,8 @@ from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
 
 from tests.torn_journals import torn
 from tests.traces import said
-from tilelang_trace.formats.packets import END, PacketSequence, track_packet
-from tilelang_trace.formats.pftrace_reader import read
+from tilelang_trace.formats.pftrace.packets import END, PacketSequence, track_packet
+from tilelang_trace.formats.pftrace.reader import read
 from tilelang_trace.recording.event_writer import EventWriter
 from tilelang_trace.recording.journal import Journal
 

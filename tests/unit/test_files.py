@@ -18,8 +18,9 @@ import pytest
 from tests.traces import TRACES, failed_compile, main_thread, nested_compile, one_lane, said
 from tilelang_trace.errors import UserError
 from tilelang_trace.formats import files
-from tilelang_trace.formats.wire import field_bytes, field_varint
-from tilelang_trace.trace.build import Parts, TraceBuilder, assemble
+from tilelang_trace.formats.pftrace.wire import field_bytes, field_varint
+from tilelang_trace.trace.assemble import Parts, assemble
+from tilelang_trace.trace.build import TraceBuilder
 from tilelang_trace.trace.model import Trace
 
 ENDINGS = (".json", ".pftrace", ".events.jsonl")
@@ -269,11 +270,11 @@ def refused(path: Path, content: bytes | None = None) -> str:
         (b'{"pass_events": 1}\n{"name": "P"}\n', "line 2"),
         (b'{"pass_events": 9}\n', "version 9"),
         (b"\x0a\x05\xff\xff\xff\xff\xff", "byte 0"),
-        (gzip.compress(b""), "empty"),
-        (gzip.compress(b"text"), "neither"),
-        (gzip.compress(b'{"traceEvents":5}'), "no trace"),
+        (gzip.compress(b"", mtime=0), "empty"),
+        (gzip.compress(b"text", mtime=0), "neither"),
+        (gzip.compress(b'{"traceEvents":5}', mtime=0), "no trace"),
         (b"\x1f\x8b", "gzip"),
-        (gzip.compress(b"{}") + b"garbage", "gzip"),
+        (gzip.compress(b"{}", mtime=0) + b"garbage", "gzip"),
     ],
 )
 def test_bad_content_is_refused_with_one_line(content: bytes, message: str, tmp_path: Path) -> None:

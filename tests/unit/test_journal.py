@@ -12,8 +12,8 @@ import pytest
 
 from tests.torn_journals import torn
 from tests.traces import said
-from tilelang_trace.formats.packets import PacketSequence, metadata_packet, track_packet
-from tilelang_trace.formats.pftrace_reader import read
+from tilelang_trace.formats.pftrace.packets import PacketSequence, metadata_packet, track_packet
+from tilelang_trace.formats.pftrace.reader import read
 from tilelang_trace.recording.journal import BLOCK_BYTES, Journal, is_alive
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.torn_journals import torn
-from tilelang_trace.formats.packets import PacketSequence, metadata_packet, track_packet
-from tilelang_trace.formats.pftrace_reader import read_events
+from tilelang_trace.formats.pftrace.packets import PacketSequence, metadata_packet, track_packet
+from tilelang_trace.formats.pftrace.reader import read_events
 from tilelang_trace.recording import folder
 from tilelang_trace.recording.journal import Journal
 from tilelang_trace.recording.live.live_journal import LiveJournal, Slice, Thread

@@ -10,8 +10,8 @@ from google.protobuf import text_format
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
 
 from tests.traces import ODD_ARGUMENTS, TOO_WIDE
-from tilelang_trace.formats import packets
-from tilelang_trace.formats.packets import PacketSequence
+from tilelang_trace.formats.pftrace import packets
+from tilelang_trace.formats.pftrace.packets import PacketSequence
 
 
 def parsed(data: bytes) -> list[pb.TracePacket]:

@@ -27,8 +27,8 @@ from tests.traces import (
     without_ids,
 )
 from tilelang_trace.errors import UserError
-from tilelang_trace.formats import pftrace_reader
-from tilelang_trace.formats.pftrace_writer import write
+from tilelang_trace.formats.pftrace import reader as pftrace_reader
+from tilelang_trace.formats.pftrace.writer import write
 from tilelang_trace.trace.build import TraceBuilder
 from tilelang_trace.trace.model import Lane, Trace
 
@@ -503,3 +503,9 @@ def test_a_time_beyond_the_clock_is_refused() -> None:
     data = a_foreign_file("thread { pid: 1 tid: 1 }", event("SLICE_BEGIN", 2**63 + 5))
     with pytest.raises(UserError):
         read_back(data)
+
+
+def test_a_category_of_its_own_called_error_stays() -> None:
+    trace = one_lane((0, 9, "A", "pass,error", {"status": "failed"}), (1, 2, "B", "pass,error"))
+    again = pftrace_reader.read(b"".join(write(trace))).build()
+    assert [again.category(row) for row in range(2)] == ["pass,error", "pass,error"]

@@ -18,7 +18,7 @@ from tilelang_trace.errors import UserError
 from tilelang_trace.formats import files, naming
 from tilelang_trace.formats.picture import png, svg
 from tilelang_trace.formats.picture.layout import layout
-from tilelang_trace.trace.build import Parts, assemble
+from tilelang_trace.trace.assemble import Parts, assemble
 from tilelang_trace.trace.model import Trace
 from tilelang_trace.trace.phases import with_phases
 

@@ -19,11 +19,12 @@ from tests.random_packets import packets
 from tests.random_traces import traces
 from tests.traces import TRACES, one_lane, said
 from tilelang_trace.errors import UserError
-from tilelang_trace.formats import packet_chunks, pftrace_reader, plain_chunk
-from tilelang_trace.formats.pftrace_writer import write
-from tilelang_trace.formats.plain_events import PlainEvents, plain_events
-from tilelang_trace.formats.wire import field_bytes, fields, varint
-from tilelang_trace.formats.wire_columns import PADDING, distinct, field_table
+from tilelang_trace.formats.pftrace import packet_chunks, plain_chunk
+from tilelang_trace.formats.pftrace import reader as pftrace_reader
+from tilelang_trace.formats.pftrace.plain_events import PlainEvents, plain_events
+from tilelang_trace.formats.pftrace.wire import field_bytes, fields, varint
+from tilelang_trace.formats.pftrace.wire_columns import PADDING, distinct, field_table
+from tilelang_trace.formats.pftrace.writer import write
 from tilelang_trace.trace.begin_end import OpenSlices, paired
 from tilelang_trace.trace.build import TraceBuilder
 from tilelang_trace.trace.model import Trace
@@ -103,7 +104,7 @@ def test_nearly_all_packets_of_ours_are_plain(monkeypatch: pytest.MonkeyPatch) -
         parsed.append(place)
         return packet_chunks.parsed(data, place, body)
 
-    monkeypatch.setattr("tilelang_trace.formats.pftrace_packets.parsed", noting)
+    monkeypatch.setattr("tilelang_trace.formats.pftrace.packet_reader.parsed", noting)
     trace = one_lane(*slices)
     assert said(pftrace_reader.read(b"".join(write(trace))).build()) == said(trace)
     assert len(parsed) < 10

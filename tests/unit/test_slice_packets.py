@@ -16,11 +16,12 @@ from tests.benchmarks import synthetic
 from tests.benchmarks.pftrace_writing import begins_and_ends
 from tests.random_traces import traces
 from tests.traces import TRACES, one_lane, said
-from tilelang_trace.formats import pftrace_reader, slice_packets
 from tilelang_trace.formats.flows import Flows
-from tilelang_trace.formats.packets import PacketSequence, joined
-from tilelang_trace.formats.pftrace_writer import write
-from tilelang_trace.formats.slice_packets import SlicePackets
+from tilelang_trace.formats.pftrace import reader as pftrace_reader
+from tilelang_trace.formats.pftrace import slice_packets
+from tilelang_trace.formats.pftrace.packets import PacketSequence, joined
+from tilelang_trace.formats.pftrace.slice_packets import SlicePackets
+from tilelang_trace.formats.pftrace.writer import write
 from tilelang_trace.trace.model import Trace
 
 Event = tuple[Any, ...]

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from tests.traces import TRACES, main_thread, one_lane, said
-from tilelang_trace.trace.build import Parts, TraceBuilder, assemble
+from tilelang_trace.trace.assemble import Parts, assemble
+from tilelang_trace.trace.build import TraceBuilder
 from tilelang_trace.trace.json_values import storable
 from tilelang_trace.trace.model import CounterTrack, Finding, Lane, Process, Thread, Trace
 

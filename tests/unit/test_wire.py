@@ -8,7 +8,7 @@ import struct
 import pytest
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
 
-from tilelang_trace.formats.wire import (
+from tilelang_trace.formats.pftrace.wire import (
     Truncated,
     field_bytes,
     field_double,

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 COMMANDS = {
     "run": "Run a Python script, unchanged, and write the trace of every TVM pass in it.",
     "snapshot": "Say where a compile that still runs is now, and write what it has done so far.",
-    "open": "Show traces in the Perfetto UI: the failed pass, or the slowest, selected and in "
-    "view.",
+    "open": "Show traces in the Perfetto UI: the failed or slowest pass selected and in view.",
     "report": "Show where the time of a compile went, and what failed.",
     "compare": "Compare two compiles, or two sets of repeated ones: what changed, pass by pass.",
     "convert": "Convert a trace to another format: .pftrace, .json or .events.jsonl, each also "

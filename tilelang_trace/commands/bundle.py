@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tilelang_trace.commands import progress
 from tilelang_trace.errors import UserError
 from tilelang_trace.reports.text import plural, visible
 
@@ -76,9 +77,10 @@ def run(options: argparse.Namespace) -> int:
     bundle.check_output(output)
     if options.picture and not options.picture.lower().endswith(".png"):
         raise UserError(f"{options.picture}: the picture is a .png")
-    traces = {"trace": open_compile(options.trace)}
-    if options.new is not None:
-        traces = {"base": traces["trace"], "new": open_compile(options.new)}
+    with progress.shown():
+        traces = {"trace": open_compile(options.trace)}
+        if options.new is not None:
+            traces = {"base": traces["trace"], "new": open_compile(options.new)}
     redaction = Redaction(names=options.redact == "names")
     if options.dry_run:
         if options.redact == "none":
@@ -88,8 +90,9 @@ def run(options: argparse.Namespace) -> int:
         _list(bundle.hidden(traces, redaction))
         return 0
     choice = bundle.Choice(None if options.redact == "none" else redaction, options.verify)
-    made = bundle.make_bundle(traces, output, choice)
-    files.write_whole(output, [made.archive])
+    with progress.shown():
+        made = bundle.make_bundle(traces, output, choice)
+        files.write_whole(output, [made.archive])
     if options.picture:
         files.write_whole(options.picture, [made.picture])
     if options.print_issue:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+from tilelang_trace.commands import progress
 from tilelang_trace.commands.arguments import port_number
 from tilelang_trace.errors import UserError
 
@@ -45,11 +46,12 @@ def run(options: argparse.Namespace) -> int:
     from tilelang_trace.opening import open_originals
     from tilelang_trace.sharing.viewing import browser, visit
 
-    visit_ = visit.begin(
-        {path: open_originals(path) for path in options.traces},
-        offline=options.offline,
-        port=options.port,
-    )
+    with progress.shown():
+        visit_ = visit.begin(
+            {path: open_originals(path) for path in options.traces},
+            offline=options.offline,
+            port=options.port,
+        )
     try:
         for line in visit_.told():
             print(f"tilelang-trace: {line}", file=sys.stderr)

@@ -1,1 +1,1 @@
-"""One file a format: bytes -> Trace (and findings), Trace -> bytes. `files` picks the format."""
+"""A file or folder a format: bytes -> Trace, with findings; Trace -> bytes. `files` picks one."""

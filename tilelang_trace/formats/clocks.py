@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from tilelang_trace.formats import envelope, files
-from tilelang_trace.formats.chrome_json_writer import origin_of
-from tilelang_trace.formats.pftrace_writer import boot_time_of
+from tilelang_trace.formats.chrome_json.writer import origin_of
+from tilelang_trace.formats.pftrace.writer import boot_time_of
 from tilelang_trace.trace.model import Trace
 
 _ENVELOPE = re.compile(rb'"%s"\s*:\s*\{\s*"format_version"' % envelope.NAME.encode())

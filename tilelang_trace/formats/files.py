@@ -9,6 +9,7 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import cast
 from tilelang_trace import long_work
 from tilelang_trace.errors import UserError
 from tilelang_trace.formats.archives.members import is_archive, members, uncompressed
-from tilelang_trace.formats.wire import top_level_fields
+from tilelang_trace.formats.pftrace.wire import top_level_fields
 from tilelang_trace.trace.build import TraceBuilder
 from tilelang_trace.trace.model import Trace
 
@@ -64,9 +65,9 @@ class Format:
 
 _HERE = __package__
 LOG = Format("pass-event log", ".events.jsonl", f"{_HERE}.event_log", f"{_HERE}.event_log")
-JSON = Format("Chrome JSON", ".json", f"{_HERE}.chrome_json_reader", f"{_HERE}.chrome_json_writer")
+JSON = Format("Chrome JSON", ".json", f"{_HERE}.chrome_json.reader", f"{_HERE}.chrome_json.writer")
 PFTRACE = Format(
-    "Perfetto protobuf", ".pftrace", f"{_HERE}.pftrace_reader", f"{_HERE}.pftrace_writer"
+    "Perfetto protobuf", ".pftrace", f"{_HERE}.pftrace.reader", f"{_HERE}.pftrace.writer"
 )
 FORMATS = (LOG, JSON, PFTRACE)
 SVG = Format("picture", ".svg", None, f"{_HERE}.picture.svg")
@@ -112,14 +113,12 @@ def read(path: str | os.PathLike[str]) -> Trace:
     """The Trace in a file, whatever its name. Raises UserError if it is no trace."""
     data = content(path)
     name = Path(path).name
-    try:
+    with _told_of(path):
         long_work.stage(f"reading {name}", len(data), long_work.BYTES)
         builder = sniff(data).read(data)
         del data  # the Trace may be as large as the file: they need not be there together
         long_work.stage(f"putting the slices of {name} in order")
         return builder.build()
-    except UserError as error:
-        raise UserError(f"{os.fspath(path)}: {error}") from None
 
 
 def content(path: str | os.PathLike[str]) -> bytes:
@@ -129,7 +128,7 @@ def content(path: str | os.PathLike[str]) -> bytes:
     several. Raises UserError.
     """
     long_work.stage(f"opening {Path(path).name}")
-    try:
+    with _told_of(path):
         file, wanted = _file_and_member(Path(path))
         data = uncompressed(file.read_bytes())
         if is_archive(data):
@@ -137,6 +136,13 @@ def content(path: str | os.PathLike[str]) -> bytes:
         if wanted:
             raise UserError(f"{file} is no archive and no folder")
         return data
+
+
+@contextmanager
+def _told_of(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Put the path in front of what is told of a file that can't be read."""
+    try:
+        yield
     except OSError as error:
         raise UserError(f"{os.fspath(path)}: can't be read: {error.strerror}") from None
     except UserError as error:
@@ -158,13 +164,9 @@ def _file_and_member(path: Path) -> tuple[Path, str]:
 
 def names_in(path: str | os.PathLike[str]) -> list[str]:
     """The names of the traces in an archive; of what is none, an empty list. Raises UserError."""
-    try:
+    with _told_of(path):
         data = uncompressed(Path(path).read_bytes())
         return list(_traces_in(data)) if is_archive(data) else []
-    except OSError as error:
-        raise UserError(f"{os.fspath(path)}: can't be read: {error.strerror}") from None
-    except UserError as error:
-        raise UserError(f"{os.fspath(path)}: {error}") from None
 
 
 def _traces_in(data: bytes) -> dict[str, bytes]:

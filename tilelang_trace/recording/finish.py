@@ -12,7 +12,7 @@ import numpy as np
 from tilelang_trace.analysis.selection.choose import kernel_names, no_match, select
 from tilelang_trace.errors import UserError
 from tilelang_trace.formats import files, naming
-from tilelang_trace.formats.pftrace_reader import read_events
+from tilelang_trace.formats.pftrace.reader import read_events
 from tilelang_trace.recording import facts, folder, journal
 from tilelang_trace.recording.death.process_end import ProcessEnd
 from tilelang_trace.recording.disk_sink import MODULE_FILE
@@ -24,7 +24,8 @@ from tilelang_trace.recording.options import Keep
 from tilelang_trace.recording.say import say
 from tilelang_trace.recording.settle import settle
 from tilelang_trace.trace.arguments import COMPILE, CONTEXT, KINDS, PASS
-from tilelang_trace.trace.build import Parts, TraceBuilder, assemble
+from tilelang_trace.trace.assemble import Parts, assemble
+from tilelang_trace.trace.build import TraceBuilder
 from tilelang_trace.trace.failures import failures
 from tilelang_trace.trace.json_values import Json
 from tilelang_trace.trace.model import Trace
@@ -191,11 +192,11 @@ def read_journals(journals: Path, end: ProcessEnd | None = None) -> Trace:
         settled = settle(
             reading, path, alive, end if pid == main else None, end.timeout if end else None
         )
-        for row in reading.arguments.rows_with(COST):
-            cost.take(reading.arguments[row])
-        for name in (FAILED_PASS, MODULE_FILE):
-            for row in reading.arguments.rows_with(name):
-                kept.take(reading.arguments[row], path)
+        own = (COST, FAILED_PASS, MODULE_FILE)
+        for row in sorted({row for name in own for row in reading.arguments.rows_with(name)}):
+            arguments = reading.arguments[row]
+            cost.take(arguments)
+            kept.take(arguments, path)
         reading.arguments.add_to(builder.arguments)
         reasons += settled.reasons
         if pid == main:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tilelang_trace.events import PHASE
-from tilelang_trace.formats.packets import (
+from tilelang_trace.formats.pftrace.packets import (
     CLOCK_BOOTTIME,
     CLOCK_MONOTONIC,
     CLOCK_REALTIME,

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from tilelang_trace.formats.pftrace_reader import Reading
+from tilelang_trace.formats.pftrace.reader import Reading
 from tilelang_trace.recording import folder
 from tilelang_trace.recording.death import crash_stack
 from tilelang_trace.recording.death.process_end import Death, ProcessEnd, TimeOut, death_of

@@ -13,7 +13,7 @@ from time import monotonic_ns
 from typing import Any, TypeAlias
 
 from tilelang_trace import pairing
-from tilelang_trace.formats.packets import (
+from tilelang_trace.formats.pftrace.packets import (
     CLOCK_MONOTONIC,
     COLOURS,
     END,

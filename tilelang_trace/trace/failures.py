@@ -49,13 +49,6 @@ def failures(trace: Trace) -> list[Failure]:
     return sorted(found, key=lambda failure: (failure.time, failure.row))
 
 
-def with_status(trace: Trace, statuses: Sequence[str]) -> Mask:
-    """Which slices have one of these statuses."""
-    has_status = np.array([*(text in statuses for text in trace.strings), False])
-    mask: Mask = has_status[trace.arguments.strings("status", len(trace.slices))]
-    return mask
-
-
 def main_failure(trace: Trace, found: Sequence[Failure]) -> Failure | None:
     """Of the failures the one to show first: the first that ended all that was around it, else the
     first. One that the compile has caught, and gone on, is rarely what a person looks for.
@@ -72,6 +65,13 @@ def main_failure(trace: Trace, found: Sequence[Failure]) -> Failure | None:
         return False
 
     return next((f for f in found if not was_caught(f)), found[0])
+
+
+def with_status(trace: Trace, statuses: Sequence[str]) -> Mask:
+    """Which slices have one of these statuses."""
+    has_status = np.array([*(text in statuses for text in trace.strings), False])
+    mask: Mask = has_status[trace.arguments.strings("status", len(trace.slices))]
+    return mask
 
 
 def written_category(category: str, status: Json) -> str:

@@ -1,6 +1,6 @@
 """What a Trace is: processes, threads, lanes, and columns of slices with their arguments.
 
-A Trace never changes. It is made by `build.assemble` (or `build.TraceBuilder`, which readers use),
+A Trace never changes. It is made by `assemble.assemble` (or `build.TraceBuilder`, for readers),
 where its invariants are made true:
 
 - times are integer nanoseconds of one monotonic clock; a slice lasts at least 1 ns;

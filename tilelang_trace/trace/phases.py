@@ -20,7 +20,8 @@ from tilelang_trace.trace.arguments import (
     PASS,
     PHASE,
 )
-from tilelang_trace.trace.build import ArgumentCollector, Parts, StringTable, assemble
+from tilelang_trace.trace.assemble import Parts, assemble
+from tilelang_trace.trace.collect import ArgumentCollector, StringTable
 from tilelang_trace.trace.json_values import Json
 from tilelang_trace.trace.model import Column, Ids, Ints, Trace
 

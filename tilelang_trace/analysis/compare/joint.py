@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tilelang_trace.analysis.compare.stretch import Clock
-from tilelang_trace.trace.build import ArgumentCollector, Parts, StringTable, assemble
+from tilelang_trace.trace.assemble import Parts, assemble
+from tilelang_trace.trace.collect import ArgumentCollector, StringTable
 from tilelang_trace.trace.json_values import Json
 from tilelang_trace.trace.model import (
     Column,

@@ -18,7 +18,7 @@ from tilelang_trace.analysis.ancestry import nearest_above, sum_by
 from tilelang_trace.analysis.hidden import HIDDEN, hidden_of
 from tilelang_trace.analysis.selection.subset import renumbered, subset_parts
 from tilelang_trace.trace.arguments import ERROR_STATUSES, OPEN, PASS
-from tilelang_trace.trace.build import assemble
+from tilelang_trace.trace.assemble import assemble
 from tilelang_trace.trace.model import Column, Ids, Ints, Mask, Trace
 
 

@@ -12,7 +12,7 @@ from tilelang_trace.analysis.compiles import compiles, kernels, outermost
 from tilelang_trace.analysis.selection.leave_out import leave_out
 from tilelang_trace.analysis.selection.subset import columns_of, renumbered, rows_between
 from tilelang_trace.trace.arguments import PASS
-from tilelang_trace.trace.build import Parts, assemble
+from tilelang_trace.trace.assemble import Parts, assemble
 from tilelang_trace.trace.model import Counters, Instants, Trace
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tilelang_trace.trace.build import Parts
+from tilelang_trace.trace.assemble import Parts
 from tilelang_trace.trace.model import Column, Ids, Mask, Trace
 
 

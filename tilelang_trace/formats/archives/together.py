@@ -35,7 +35,7 @@ from tilelang_trace.formats import envelope, files
 from tilelang_trace.formats.archives.members import Member
 from tilelang_trace.formats.archives.writing import zipped
 from tilelang_trace.formats.clocks import shift_in
-from tilelang_trace.formats.pftrace_writer import boot_time_of
+from tilelang_trace.formats.pftrace.writer import boot_time_of
 from tilelang_trace.trace.json_values import Json
 from tilelang_trace.trace.model import Trace
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from tilelang_trace.formats.packets import KEY, SLICE_BEGINS, SLICE_ENDS, STAMPED
-from tilelang_trace.formats.wire import fields, read_varint, varint
+from tilelang_trace.formats.pftrace.packets import KEY, SLICE_BEGINS, SLICE_ENDS, STAMPED
+from tilelang_trace.formats.pftrace.wire import fields, read_varint, varint
 from tilelang_trace.recording import folder, journal
 from tilelang_trace.trace.arguments import PASS
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from tilelang_trace import long_work
 from tilelang_trace.errors import UserError
 from tilelang_trace.formats import files
 from tilelang_trace.formats.archives.writing import everything_in, tar_gzipped, zipped
@@ -15,7 +16,7 @@ from tilelang_trace.formats.naming import part_of_name
 from tilelang_trace.reports.text import plural
 from tilelang_trace.sharing.bundle.fitting import fitted
 from tilelang_trace.sharing.bundle.material import Material
-from tilelang_trace.sharing.bundle.members import FOLDER, issue, members, picture, shown
+from tilelang_trace.sharing.bundle.members import FOLDER, PNG, issue, members, picture
 from tilelang_trace.sharing.redaction.changes import Change
 from tilelang_trace.sharing.redaction.choice import Redaction
 from tilelang_trace.sharing.redaction.proof import leaks
@@ -51,16 +52,29 @@ class Bundle:
     """A finished archive, not written yet."""
 
     archive: bytes
-    issue: str
-    """The issue's text, in Markdown."""
-    picture: bytes
-    """The timeline as PNG."""
+    name: str
+    """What the archive is called inside."""
+    material: Material
+    """What is in it."""
     changes: tuple[Change, ...]
     """What was hidden."""
-    left_out: tuple[str, ...]
-    """What did not fit, in words."""
     verdicts: Mapping[str, Verdict]
     """What came of running the reproducers, by the name of the trace."""
+
+    @property
+    def issue(self) -> str:
+        """The issue's text, in Markdown."""
+        return issue(self.material, self.name)
+
+    @property
+    def picture(self) -> bytes:
+        """The timeline as PNG."""
+        return picture(self.material, PNG)
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """What did not fit, in words."""
+        return self.material.left_out
 
 
 def check_output(output: str) -> None:
@@ -84,6 +98,7 @@ def make_bundle(traces: Mapping[str, Trace], output: str, choice: Choice) -> Bun
     """
     check_output(output)
     name = Path(output).name
+    long_work.stage("hiding what is private")
     redacted = _redacted(traces, choice.redaction, name) if choice.redaction else {}
     shared = {name: redacted[name].trace if redacted else traces[name] for name in traces}
     material = _with_reproducers(Material(shared))
@@ -93,14 +108,15 @@ def make_bundle(traces: Mapping[str, Trace], output: str, choice: Choice) -> Bun
     if any(one.text(name) != name for one in redacted.values()):
         name = _PLAIN_NAME + _ending(name)
     pack = _packer(output, name)
+    long_work.stage(f"packing {name}")
     material, archive = fitted(material, pack, choice.most_bytes)
+    long_work.stage("searching the archive for secrets")
     _prove(output, archive, redacted)
     return Bundle(
         archive=archive,
-        issue=issue(material, name),
-        picture=picture(material, "timeline.png"),
+        name=name,
+        material=material,
         changes=_changes(redacted),
-        left_out=material.left_out,
         verdicts=verdicts,
     )
 
@@ -136,7 +152,7 @@ def _packer(output: str, name: str) -> Callable[[Material], bytes]:
     """What makes the bytes of a file of this name."""
     lower = output.lower()
     if lower.endswith(_TRACE_ENDINGS):
-        return lambda material: b"".join(files.pieces(shown(material), output))
+        return lambda material: b"".join(files.pieces(material.timeline, output))
     if lower.endswith(_TAR_ENDINGS):
         folder = part_of_name(name[: -len(_ending(name))])
         return lambda material: tar_gzipped(

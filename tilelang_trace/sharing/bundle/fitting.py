@@ -15,7 +15,7 @@ from tilelang_trace.analysis.selection.leave_out import without_short
 from tilelang_trace.errors import UserError
 from tilelang_trace.sharing.bundle.material import Material
 from tilelang_trace.trace.arguments import FAILED, PASS
-from tilelang_trace.trace.build import Parts, assemble
+from tilelang_trace.trace.assemble import Parts, assemble
 from tilelang_trace.trace.json_values import Json
 from tilelang_trace.trace.model import Trace
 

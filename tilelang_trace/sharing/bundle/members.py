@@ -19,10 +19,6 @@ from shlex import quote
 
 import orjson
 
-from tilelang_trace.analysis.compare.compare import compare_traces
-from tilelang_trace.analysis.compare.comparison import Comparison
-from tilelang_trace.analysis.compare.noise import judged
-from tilelang_trace.analysis.compare.timeline import side_by_side
 from tilelang_trace.formats import files
 from tilelang_trace.formats.archives import together
 from tilelang_trace.formats.naming import part_of_name
@@ -31,14 +27,14 @@ from tilelang_trace.reports.compare import as_table as compare_as_table
 from tilelang_trace.reports.compare import choice as compare_choice
 from tilelang_trace.reports.compare import report as compare_report
 from tilelang_trace.reports.issue.issue_text import comparison_text, issue_text
-from tilelang_trace.sharing.bundle.material import BASE, NEW, TRACE, Material
+from tilelang_trace.sharing.bundle.material import TRACE, Material
 from tilelang_trace.trace.arguments import PASS
 from tilelang_trace.trace.failed_passes import FAILED_PASSES
 from tilelang_trace.trace.model import Trace
 
 FOLDER = ".report/"
 README = "README.md"
-PICTURES = ("timeline.svg", "timeline.png")
+SVG, PNG = "timeline.svg", "timeline.png"
 
 _TOP = 25
 """Rows of a comparison."""
@@ -62,12 +58,12 @@ def trace_members(material: Material) -> dict[str, bytes]:
 def report_members(material: Material, archive: str) -> dict[str, bytes]:
     """The files for people."""
     found: dict[str, bytes] = {}
-    readme = issue(material, archive, picture=PICTURES[0])
+    readme = issue(material, archive, picture=SVG)
     texts = {README: readme, "summary.txt": _summary(material)}
     for name, text in texts.items():
         found[FOLDER + name] = _bytes(text)
     found[FOLDER + "environment.json"] = _environment(material)
-    for name in PICTURES:
+    for name in (SVG, PNG):
         found[FOLDER + name] = picture(material, name)
     for side, reproducer in material.reproducers.items():
         for name, text in reproducer.files.items():
@@ -81,9 +77,8 @@ def report_members(material: Material, archive: str) -> dict[str, bytes]:
 
 def issue(material: Material, archive: str, *, picture: str | None = None) -> str:
     """The issue's text; `picture` is the address of the picture, if the reader has it."""
-    comparison = _compared(material)
-    if comparison is not None:
-        return comparison_text(comparison, attachment=archive)
+    if material.comparison is not None:
+        return comparison_text(material.comparison, attachment=archive)
     reproducer = material.reproducers.get(TRACE)
     why_not = "" if reproducer is None else reproducer.why_not
     can_run = reproducer is not None and not why_not
@@ -105,15 +100,7 @@ def _commands(archive: str, verdict: str) -> str:
 
 def picture(material: Material, name: str) -> bytes:
     """The timeline as a picture, in the format of the name."""
-    return b"".join(files.format_for(name)[0].write(shown(material)))
-
-
-def shown(material: Material) -> Trace:
-    """All of it as one timeline."""
-    comparison = _compared(material)
-    if comparison is None:
-        return material.traces[TRACE]
-    return side_by_side(comparison, material.traces[BASE], material.traces[NEW])
+    return b"".join(files.format_for(name)[0].write(material.timeline))
 
 
 def _of_side(side: str) -> str:
@@ -125,18 +112,10 @@ def _bytes(text: str) -> bytes:
     return text.encode("utf-8", "backslashreplace")
 
 
-def _compared(material: Material) -> Comparison | None:
-    if TRACE in material.traces:
-        return None
-    traces = material.traces
-    return judged(compare_traces([traces[BASE]], [traces[NEW]], [BASE], [NEW]))
-
-
 def _summary(material: Material) -> str:
-    comparison = _compared(material)
-    if comparison is not None:
+    if material.comparison is not None:
         chosen = compare_choice.Choice(top=_TOP)
-        return compare_as_table.render(compare_report.make_report(comparison, chosen))
+        return compare_as_table.render(compare_report.make_report(material.comparison, chosen))
     made = report.make_report(material.traces[TRACE], TRACE, choice.Choice(None, None, None))
     return as_table.render(made)
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from tilelang_trace.secret_values import named_secret, option_before
 from tilelang_trace.sharing.redaction.environment import KEYS, is_allowed, is_environment
 from tilelang_trace.trace.arguments import COMPILE, KINDS, RANK, TOOL
-from tilelang_trace.trace.build import StringTable
+from tilelang_trace.trace.collect import StringTable
 from tilelang_trace.trace.json_values import Json
 from tilelang_trace.trace.model import (
     Arguments,

@@ -17,8 +17,8 @@ from typing import Any
 import orjson
 
 from tilelang_trace.formats import envelope
-from tilelang_trace.formats.chrome_json_slices import slice_lines
-from tilelang_trace.formats.json_text import mended, text_of
+from tilelang_trace.formats.chrome_json.slices import slice_lines
+from tilelang_trace.formats.chrome_json.text import mended, text_of
 from tilelang_trace.trace import failures
 from tilelang_trace.trace.model import Trace
 

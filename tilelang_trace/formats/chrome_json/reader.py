@@ -17,7 +17,7 @@ import orjson
 from tilelang_trace import long_work
 from tilelang_trace.errors import UserError
 from tilelang_trace.formats import envelope
-from tilelang_trace.formats.chrome_json_events import CLOCK, EventReader
+from tilelang_trace.formats.chrome_json.events import CLOCK, EventReader
 from tilelang_trace.trace import failures
 from tilelang_trace.trace.build import TraceBuilder
 from tilelang_trace.trace.json_values import Json

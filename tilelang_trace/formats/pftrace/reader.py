@@ -14,11 +14,11 @@ import numpy as np
 
 from tilelang_trace.errors import UserError
 from tilelang_trace.formats import envelope
-from tilelang_trace.formats.event_columns import INSTANT, SLICE_BEGIN, SLICE_END
-from tilelang_trace.formats.pftrace_packets import PacketReader
-from tilelang_trace.formats.read_arguments import ReadArguments, arguments_of
-from tilelang_trace.formats.track_owners import TrackOwners
-from tilelang_trace.formats.wire_columns import Ints
+from tilelang_trace.formats.pftrace.event_columns import INSTANT, SLICE_BEGIN, SLICE_END
+from tilelang_trace.formats.pftrace.packet_reader import PacketReader
+from tilelang_trace.formats.pftrace.read_arguments import ReadArguments, arguments_of
+from tilelang_trace.formats.pftrace.track_owners import TrackOwners
+from tilelang_trace.formats.pftrace.wire_columns import Ints
 from tilelang_trace.trace import failures, findings
 from tilelang_trace.trace.arguments import ERROR_STATUSES, FAILED
 from tilelang_trace.trace.begin_end import Pairs, paired
@@ -180,10 +180,11 @@ class _Placing:
     def _categories(self, begins: Ints) -> Ids:
         """The categories of slices, without the derived `error`."""
         strings = self._builder.strings
-        categories = np.array(self._events.categories)[begins]
+        written = np.array(self._events.categories)[begins]
+        categories = written.copy()
         texts = strings.texts()
         flagged = {}
-        for id_ in np.flatnonzero(np.bincount(categories)).tolist():
+        for id_ in np.flatnonzero(np.bincount(written)).tolist():
             bare = failures.read_category(texts[id_], FAILED)
             if bare != texts[id_]:
                 flagged[id_] = strings.id(bare)

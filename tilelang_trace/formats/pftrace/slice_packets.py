@@ -14,10 +14,10 @@ from operator import itemgetter
 import numpy as np
 
 from tilelang_trace import long_work
-from tilelang_trace.formats import byte_columns
-from tilelang_trace.formats.byte_columns import Column, Ints, Pieces, Varints
 from tilelang_trace.formats.flows import Flows
-from tilelang_trace.formats.packets import (
+from tilelang_trace.formats.pftrace import byte_columns
+from tilelang_trace.formats.pftrace.byte_columns import Column, Ints, Pieces, Varints
+from tilelang_trace.formats.pftrace.packets import (
     COLOURS,
     DIFFERENCE_COLOURS,
     END,
@@ -25,7 +25,7 @@ from tilelang_trace.formats.packets import (
     PacketSequence,
     flow_fields,
 )
-from tilelang_trace.formats.wire import field_bytes, varint
+from tilelang_trace.formats.pftrace.wire import field_bytes, varint
 from tilelang_trace.trace import failures
 from tilelang_trace.trace.arguments import ERROR_STATUSES
 from tilelang_trace.trace.model import Column as ArgumentColumn

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tilelang_trace.formats.wire_columns import FieldTable, Ints, Words, field_table
+from tilelang_trace.formats.pftrace.wire_columns import FieldTable, Ints, Words, field_table
 
 _VARINT, _FIXED, _BYTES = 0, 1, 2
 

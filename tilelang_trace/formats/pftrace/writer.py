@@ -10,7 +10,7 @@ import numpy as np
 
 from tilelang_trace.formats import envelope
 from tilelang_trace.formats.flows import Flows
-from tilelang_trace.formats.packets import (
+from tilelang_trace.formats.pftrace.packets import (
     CLOCK_BOOTTIME,
     CLOCK_MONOTONIC,
     CLOCK_REALTIME,
@@ -21,7 +21,7 @@ from tilelang_trace.formats.packets import (
     root_packet,
     track_packet,
 )
-from tilelang_trace.formats.slice_packets import SlicePackets
+from tilelang_trace.formats.pftrace.slice_packets import SlicePackets
 from tilelang_trace.trace import failures
 from tilelang_trace.trace.model import Trace
 

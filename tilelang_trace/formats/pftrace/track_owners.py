@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tilelang_trace.formats.packet_sequence import utf8
+from tilelang_trace.formats.pftrace.packet_sequence import utf8
 from tilelang_trace.trace.build import TraceBuilder
 from tilelang_trace.trace.model import CounterTrack, Lane
 

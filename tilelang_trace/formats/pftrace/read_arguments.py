@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tilelang_trace.trace.build import ArgumentCollector, StringTable
+from tilelang_trace.trace.collect import ArgumentCollector, StringTable
 from tilelang_trace.trace.json_values import Json
 from tilelang_trace.trace.model import Arguments, Column, Ids, Mask
 

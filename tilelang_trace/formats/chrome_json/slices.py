@@ -15,7 +15,7 @@ import numpy as np
 import orjson
 
 from tilelang_trace import long_work
-from tilelang_trace.formats.json_text import text_of
+from tilelang_trace.formats.chrome_json.text import text_of
 from tilelang_trace.trace import failures
 from tilelang_trace.trace.arguments import ERROR_STATUSES, FAILED, OK
 from tilelang_trace.trace.model import Column, Ids, Ints, Trace

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import orjson
 
 from tilelang_trace.errors import UserError
-from tilelang_trace.formats.event_columns import EventColumns
-from tilelang_trace.formats.packet_chunks import Chunk, chunks, parsed
-from tilelang_trace.formats.packet_sequence import (
+from tilelang_trace.formats.pftrace.event_columns import EventColumns
+from tilelang_trace.formats.pftrace.packet_chunks import Chunk, chunks, parsed
+from tilelang_trace.formats.pftrace.packet_sequence import (
     CATEGORIES,
     NAMES,
     SequenceState,
@@ -26,8 +26,8 @@ from tilelang_trace.formats.packet_sequence import (
     texts_told,
     utf8,
 )
-from tilelang_trace.formats.plain_chunk import PlainChunk
-from tilelang_trace.formats.wire import Truncated
+from tilelang_trace.formats.pftrace.plain_chunk import PlainChunk
+from tilelang_trace.formats.pftrace.wire import Truncated
 from tilelang_trace.trace import findings
 from tilelang_trace.trace.build import TraceBuilder
 from tilelang_trace.trace.json_values import Json

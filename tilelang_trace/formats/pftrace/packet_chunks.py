@@ -11,9 +11,9 @@ import numpy as np
 
 from tilelang_trace import long_work
 from tilelang_trace.errors import UserError
-from tilelang_trace.formats.packets import KEY
-from tilelang_trace.formats.wire import Truncated, top_level_fields, top_level_places
-from tilelang_trace.formats.wire_columns import PADDING, Ints
+from tilelang_trace.formats.pftrace.packets import KEY
+from tilelang_trace.formats.pftrace.wire import Truncated, top_level_fields, top_level_places
+from tilelang_trace.formats.pftrace.wire_columns import PADDING, Ints
 
 if TYPE_CHECKING:
     from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb

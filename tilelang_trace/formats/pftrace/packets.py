@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from tilelang_trace.formats.wire import (
+from tilelang_trace.formats.pftrace.wire import (
     field_bytes,
     field_double,
     field_fixed64,

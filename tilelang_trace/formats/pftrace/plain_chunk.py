@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from tilelang_trace.formats.event_columns import EventColumns
-from tilelang_trace.formats.packet_chunks import Chunk
-from tilelang_trace.formats.packet_sequence import (
+from tilelang_trace.formats.pftrace.event_columns import EventColumns
+from tilelang_trace.formats.pftrace.packet_chunks import Chunk
+from tilelang_trace.formats.pftrace.packet_sequence import (
     ARGUMENTS,
     CATEGORIES,
     NAMES,
@@ -20,9 +20,15 @@ from tilelang_trace.formats.packet_sequence import (
     annotation_value,
     texts_told,
 )
-from tilelang_trace.formats.plain_events import BOOL, DOUBLE, TEXT, PlainEvents, plain_events
-from tilelang_trace.formats.wire_columns import Ints, distinct
-from tilelang_trace.trace.build import extend
+from tilelang_trace.formats.pftrace.plain_events import (
+    BOOL,
+    DOUBLE,
+    TEXT,
+    PlainEvents,
+    plain_events,
+)
+from tilelang_trace.formats.pftrace.wire_columns import Ints, distinct
+from tilelang_trace.trace.collect import extend
 from tilelang_trace.trace.model import Column, ColumnType
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tilelang_trace.formats.wire_columns import Ints
-from tilelang_trace.trace.build import ArgumentCollector, StringTable, extend
+from tilelang_trace.formats.pftrace.wire_columns import Ints
+from tilelang_trace.trace.collect import ArgumentCollector, StringTable, extend
 from tilelang_trace.trace.json_values import Json
 
 SLICE_BEGIN, SLICE_END, INSTANT, COUNTER = 1, 2, 3, 4
