@@ -206,3 +206,30 @@ def test_what_is_no_trace_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.txt").write_text("no trace")
     with pytest.raises(UserError, match="neither a Perfetto trace"):
         shown(tmp_path / "x.txt")
+
+
+OVERLAPPING = json.dumps(
+    [
+        {"ph": "X", "name": "s", "ts": ts, "dur": 20, "pid": 1, "tid": 1, "cat": "pass"}
+        for ts in (0, 10)
+    ]
+).encode()
+
+
+def test_json_that_had_to_be_mended_goes_out_mended(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    path.write_bytes(OVERLAPPING)
+    alone = shown(path)
+    assert alone.name == "x.pftrace"
+    (tmp_path / "shown.pftrace").write_bytes(alone.data)
+    assert not files.read(tmp_path / "shown.pftrace").findings
+
+    sound = written(tmp_path, "y.json", nested_compile())
+    for paths in ((path, sound), (tmp_path / "both.zip",)):
+        (tmp_path / "both.zip").write_bytes(
+            zipped({"x.json": OVERLAPPING, "y.json": sound.read_bytes()})
+        )
+        (tmp_path / "shown.zip").write_bytes(shown(*paths).data)
+        traces = open_originals(str(tmp_path / "shown.zip"))
+        assert len(traces) == 2
+        assert not any(each.trace.findings.total for each in traces)

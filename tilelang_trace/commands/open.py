@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
         originals = {path: open_originals(path) for path in options.traces}
         visit_ = visit.begin(originals, offline=options.offline, port=options.port)
     for each in (original for several in originals.values() for original in several):
-        tell_of_mends(each.path, each.trace.findings)
+        tell_of_mends(each.path, each.trace.findings, "not as Perfetto wants them")
     del originals, each  # the page may be served for an hour
     try:
         for line in visit_.told():

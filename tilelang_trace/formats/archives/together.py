@@ -10,9 +10,9 @@ start together: the one whose times are latest stays, the others are moved. (Mov
 lose what has the time 0, as the names of processes in JSON have.)
 
 Perfetto moves a .pftrace only by a clock of its ClockSnapshot, and takes what is in a .gz for
-another file. So compressed traces go in unpacked, and what can't be moved, or opened at all (a
-.pftrace without a start time or of another tool, a pass-event log, a folder of journals), is
-written anew: as JSON, if it has no start time.
+another file. So compressed traces go in unpacked, and what can't be moved or opened (a .pftrace
+without a start time or of another tool, a pass-event log, a folder of journals), and JSON that had
+to be mended, is written anew: as JSON, if it has no start time.
 
 Sources: Perfetto's docs/reference/perfetto-manifest.md; perfetto_manifest_reader.cc; and the tests
 test_sync_to_file_offset, test_trace_time_file and test_clockless_manual_cross_machine in
@@ -60,6 +60,17 @@ class Original:
         if self.unpacked is None and files.is_file(self.path):
             return files.content(self.path)
         return self.unpacked
+
+    def for_perfetto(self) -> bytes | None:
+        """The bytes of the file, if Perfetto can be given them as they are: None for a log, for
+        JSON in which something had to be mended, and if there is no file. Raises UserError.
+
+        A .pftrace goes out whatever was mended in it: it may hold what no Trace keeps.
+        """
+        data = self.content()
+        known = files.LOG if data is None else files.sniff(data)
+        mended = known is files.JSON and self.trace.findings.total
+        return None if known is files.LOG or mended else data
 
 
 @dataclass(frozen=True)
@@ -133,15 +144,16 @@ class _Member:
 def _member(machine: str, original: Original) -> _Member:
     trace, name = original.trace, Path(original.path).name
     first = boot_time_of(trace, envelope.earliest(trace))
-    data = original.content()
-    known = files.LOG if data is None else files.sniff(data)
-    if data is None or known is files.LOG or (known is files.PFTRACE and first is None):
+    data = original.for_perfetto()
+    known = files.JSON if data is None else files.sniff(data)
+    if data is None or (known is files.PFTRACE and first is None):
         known = files.JSON if first is None else files.PFTRACE
         data = b"".join(known.write(trace))
+    shift = shift_in(data, trace)
     clock: str | None = _BOOT
     if known is files.JSON or first is None:
-        first, clock = _first_in_json(data), None
-    return _Member(machine, known.ending, data, first, clock, name, shift_in(data, trace))
+        first, clock = envelope.earliest(trace) + shift, None
+    return _Member(machine, known.ending, data, first, clock, name, shift)
 
 
 def _members(originals: Mapping[str, Original]) -> list[_Member]:
@@ -150,14 +162,6 @@ def _members(originals: Mapping[str, Original]) -> list[_Member]:
 
 def _files(members: list[_Member]) -> dict[str, bytes]:
     return {_MANIFEST: _manifest(members), **{m.path: m.data for m in members}}
-
-
-def _first_in_json(data: bytes) -> int:
-    """The time of the first event, ns; names of processes and threads are none."""
-    document = orjson.loads(data)
-    events = document["traceEvents"] if isinstance(document, dict) else document
-    times = (event["ts"] for event in events if event["ph"] != "M")
-    return round(min(times, default=0) * 1000)
 
 
 def _manifest(members: list[_Member]) -> bytes:

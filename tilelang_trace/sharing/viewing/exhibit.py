@@ -40,9 +40,10 @@ def exhibit(named: Mapping[str, Sequence[Original]], *, offline: bool) -> Exhibi
     """The file to serve for the paths that a person named, with the traces in them: one in a file
     or a folder of journals, one or more in an archive. Raises UserError.
 
-    What Perfetto opens goes out as it is, any other trace as .pftrace. Several go into one .zip, in
-    which all start together. The UI for `offline` is older: it refuses what else is in an archive,
-    and makes one process of all that have one pid; for it several become one Trace.
+    What Perfetto opens goes out as it is; any other trace, and JSON in which something had to be
+    mended, as .pftrace. Several go into one .zip, in which all start together. The UI for `offline`
+    is older: it refuses what else is in an archive, and makes one process of all that have one pid;
+    for it several become one Trace.
     """
     originals = [original for traces in named.values() for original in traces]
     if len(named) == 1 and not offline:
@@ -65,10 +66,11 @@ def exhibit(named: Mapping[str, Sequence[Original]], *, offline: bool) -> Exhibi
 
 def _moved_in_zip(path: str, originals: Sequence[Original]) -> dict[str, int] | None:
     """By how many ns the manifest of an archive moves its members; None if Perfetto does not open
-    it: it is no .zip, or it has visible members that are no traces, or entries for folders.
+    it as it is: it is no .zip, has visible members that are no traces, or entries for folders, or
+    something in its traces had to be mended.
     """
     data = files.read_bytes(Path(path))
-    if not zipfile.is_zipfile(io.BytesIO(data)):
+    if not zipfile.is_zipfile(io.BytesIO(data)) or any(o.for_perfetto() is None for o in originals):
         return None
     traces, visible = {original.path for original in originals}, members(data)
     known = all(f"{path}/{m.name}" in traces or is_manifest(m.data) for m in visible)
@@ -85,8 +87,8 @@ def _shift(original: Original) -> int:
 
 def _single(original: Original) -> Exhibit:
     path, trace = original.path, original.trace
-    data = original.content()
-    if data is None or files.sniff(data) is files.LOG:
+    data = original.for_perfetto()
+    if data is None:
         return _converted(_stem(path), trace)
     # As it is, compressed too; out of an archive unpacked.
     whole = files.read_bytes(Path(path)) if Path(path).is_file() else data
