@@ -12,7 +12,8 @@ import pytest
 from tests.own_files import own_files
 from tests.perfetto.engine import Engine
 from tests.perfetto.test_engine_harness import NESTED, chrome_json, event, protobuf
-from tilelang_trace import checking
+from tests.unit.test_pitfalls import CASES
+from tilelang_trace import checking, read, write
 from tilelang_trace.commands import main
 
 PROBLEM = chrome_json(event("X", "a", 1, dur=10), event("X", "b", 5, dur=10))
@@ -104,3 +105,14 @@ def test_the_command_asks_it(
     mended = tmp_path / "y.json"
     assert main(["convert", str(path), "-o", str(mended)]) == 0
     assert main(["check", "--engine", str(mended)]) == 0
+
+
+@CASES
+@pytest.mark.parametrize("ending", [".pftrace", ".json"])
+def test_what_convert_mends_it_takes_without_a_word(
+    perfetto_engine: Engine, tmp_path: Path, rule: str, data: bytes, ending: str
+) -> None:
+    path, mended = tmp_path / "x", tmp_path / f"y{ending}"
+    path.write_bytes(data)
+    write(read(path), mended)
+    assert perfetto_engine.load(mended).problems() == []

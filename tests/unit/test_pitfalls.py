@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TracePacket, TrackEvent
 
-from tilelang_trace import check
+from tilelang_trace import check, read, write
 from tilelang_trace.trace.findings import RULES
 
 IDS = {"pid": 1, "tid": 1}
@@ -50,51 +50,50 @@ def flows(start: Any, end: Any) -> list[dict[str, Any]]:
 
 CUT_JSON = b'{"traceEvents":[\n' + text()[1:-1] + b",\n" + text()[1:20]
 
-JSON: list[tuple[str, str, bytes]] = [
+JSON: list[tuple[str, bytes]] = [
     # Times: doubles of microseconds.
-    ("coarse-time", "1, 25", text(ts="1760000000123456.789")),
-    ("negative-time", "19", text(ts="-5")),
-    ("no-time", "26", text(ts="null")),
-    ("no-duration", "26", text(dur="null")),
-    ("negative-duration", "26", text(dur="-3")),
-    ("empty-slice", "26", text(dur="0")),
-    ("shifted", "4", events(*(event(ph, ts=5) for ph in "BEBE"))),
+    ("coarse-time", text(ts="1760000000123456.789")),
+    ("negative-time", text(ts="-5")),
+    ("no-time", text(ts="null")),
+    ("no-duration", text(dur="null")),
+    ("negative-duration", text(dur="-3")),
+    ("empty-slice", text(dur="0")),
+    ("shifted", events(*(event(ph, ts=5) for ph in "BEBE"))),
     # How the file begins and ends.
-    ("unclosed", "2", b'{"traceEvents":[\n' + text()[1:-1] + b",\n"),
-    ("cut-off", "2", CUT_JSON),
-    ("file-start", "11", b"\xef\xbb\xbf" + text()),
-    ("file-start", "11", "\ufeff".encode("utf-16-le") + text().decode().encode("utf-16-le")),
+    ("unclosed", b'{"traceEvents":[\n' + text()[1:]),
+    ("cut-off", CUT_JSON),
+    ("file-start", b"\xef\xbb\xbf" + text()),
+    ("file-start", "\ufeff".encode("utf-16-le") + text().decode().encode("utf-16-le")),
     # Numbers of processes and threads: 32 bits.
-    ("wide-id", "3", events(event(tid=140635004562304), event(tid=140635004562305))),
-    ("wide-id", "3", events(event(pid=-1))),
-    ("text-id", "3", events(event(tid="stream 7"))),
-    ("zero-id", "3", events(event(pid=7, tid=0), event(pid=7, tid=7))),
+    ("wide-id", events(event(tid=140635004562304), event(tid=140635004562305))),
+    ("wide-id", events(event(pid=-1))),
+    ("text-id", events(event(tid="stream 7"))),
+    ("zero-id", events(event(pid=7, tid=0), event(pid=7, tid=7))),
     # Slices that nest, or don't.
-    ("overlap", "4, 35", events(event(), event(ts=12))),
-    ("rounding", "4, 25", events(event(dur=50), event(ts=20, dur=41))),
-    ("never-ended", "5", events(event("B"), event(ts=20))),
-    ("end-without-begin", "6", events(event(), event("E", ts=20))),
-    ("too-deep", "19", deep(600)),
+    ("overlap", events(event(), event(ts=12))),
+    ("rounding", events(event(dur=50), event(ts=20, dur=41))),
+    ("never-ended", events(event("B"), event(ts=20))),
+    ("end-without-begin", events(event(), event("E", ts=20))),
+    ("too-deep", deep(600)),
     # What is passed by.
     (
         "sort-index",
-        "7, 29",
         events(event(), event("M", name="thread_sort_index", args={"sort_index": "1"})),
     ),
-    ("colour", "8", events(event(cname="terrible"))),
-    ("unknown-phase", "", events(event(), event("?"))),
+    ("colour", events(event(cname="terrible"))),
+    ("unknown-phase", events(event(), event("?"))),
     # JSON as text.
-    ("surrogates", "9", text(name=r'"\"\ud83d\ude00"')),
-    ("surrogates", "9", text(name=r'"\"\ud83d"')),
-    ("not-a-number", "9, 28", text(args='{"a": NaN, "b": 1}')),
-    ("not-a-number", "9, 28", text(args='{"a": -Infinity}')),
-    ("control-character", "9", text(name='"a\tb"')),
-    ("not-utf-8", "9", text(name='"gr\udcff"').replace(b"\xed\xb3\xbf", b"\xff")),
-    ("escapes", "27", text(name=r'"gr\u00fcn"')),
-    ("bad-counter", "28", b'[{"ph":"C","name":"c","ts":1,"pid":1,"args":{"v":NaN}}]'),
+    ("surrogates", text(name=r'"\"\ud83d\ude00"')),
+    ("surrogates", text(name=r'"\"\ud83d"')),
+    ("not-a-number", text(args='{"a": NaN, "b": 1}')),
+    ("not-a-number", text(args='{"a": -Infinity}')),
+    ("control-character", text(name='"a\tb"')),
+    ("not-utf-8", text(name='"gr\udcff"').replace(b"\xed\xb3\xbf", b"\xff")),
+    ("escapes", text(name=r'"gr\u00fcn"')),
+    ("bad-counter", b'[{"ph":"C","name":"c","ts":1,"pid":1,"args":{"v":NaN}}]'),
     # Arrows.
-    ("bad-flow", "10", events(*flows("10", 10))),
-    ("loose-flow", "10", events(*flows(1, 2))),
+    ("bad-flow", events(*flows("x1", "x1"))),
+    ("loose-flow", events(*flows(1, 2))),
 ]
 
 
@@ -144,19 +143,17 @@ def counters(uuids: tuple[int, int]) -> list[TracePacket]:
     ]
 
 
-PROTOBUF: list[tuple[str, str, bytes]] = [
-    ("missing-time", "12", trace(*SLICE, without("timestamp", track_event()))),
-    ("missing-sequence", "12", trace(*SLICE, without("trusted_packet_sequence_id", track_event()))),
-    ("no-state", "12", trace(*SLICE, track_event(sequence_flags=2, timestamp=30))),
+PROTOBUF: list[tuple[str, bytes]] = [
+    ("missing-time", trace(*SLICE, without("timestamp", track_event()))),
+    ("missing-sequence", trace(*SLICE, without("trusted_packet_sequence_id", track_event()))),
+    ("no-state", trace(*SLICE, track_event(sequence_flags=2, timestamp=30))),
     (
         "incomplete-ids",
-        "12",
         trace(packet(track_descriptor={"uuid": 7, "thread": {"pid": 1}}), *SLICE[1:]),
     ),
-    ("cut-off", "13, 30", trace(*SLICE)[:-3]),
+    ("cut-off", trace(*SLICE)[:-3]),
     (
         "shared-name",
-        "14",
         trace(
             *(row(uuid) for uuid in (7, 8)),
             *(
@@ -166,11 +163,10 @@ PROTOBUF: list[tuple[str, str, bytes]] = [
             ),
         ),
     ),
-    ("end-without-begin", "16", trace(*SLICE, track_event(END, timestamp=30))),
-    ("never-ended", "5", trace(*SLICE, track_event(timestamp=30))),
+    ("end-without-begin", trace(*SLICE, track_event(END, timestamp=30))),
+    ("never-ended", trace(*SLICE, track_event(timestamp=30))),
     (
         "unknown-clock",
-        "18",
         trace(
             *SLICE,
             packet(timestamp_clock_id=77, track_event=TrackEvent(type=INSTANT, track_uuid=7)),
@@ -178,19 +174,17 @@ PROTOBUF: list[tuple[str, str, bytes]] = [
     ),
     (
         "too-deep",
-        "19",
         trace(
             thread(),
             *(track_event(timestamp=time) for time in range(600)),
             *(track_event(END, timestamp=1000 + time) for time in range(600)),
         ),
     ),
-    ("time-out-of-range", "19", trace(*SLICE, track_event(INSTANT, timestamp=2**63 + 1))),
-    ("changed-name", "20", argument("a.b")),
-    ("lost-parent", "12", trace(row(8, parent_uuid=99), track_event(INSTANT, track_uuid=8))),
+    ("time-out-of-range", trace(*SLICE, track_event(INSTANT, timestamp=2**63 + 1))),
+    ("changed-name", argument("a.b")),
+    ("lost-parent", trace(row(8, parent_uuid=99), track_event(INSTANT, track_uuid=8))),
     (
         "untold-name",
-        "12",
         trace(
             packet(sequence_flags=1),
             thread(),
@@ -200,24 +194,35 @@ PROTOBUF: list[tuple[str, str, bytes]] = [
 ]
 
 
-def is_built(rule: str, data: bytes) -> bool:
-    """Whether a reader knows the rule by now."""
-    return rule in RULES and ("unclosed" in RULES or data != CUT_JSON)
+# Readers that come one after the other: with the first rule of each its cases must pass.
+JSON_IS_READ = {"not-a-number", "wide-id"} <= RULES.keys()
+PROTOBUF_IS_READ = "changed-name" in RULES
 
 
-@pytest.mark.parametrize(
-    ("rule", "data"),
-    [
-        pytest.param(
-            rule,
-            data,
-            id=f"{rule} {number}",
-            marks=pytest.mark.xfail(not is_built(rule, data), reason="not built yet", strict=True),
-        )
-        for number, (rule, _, data) in enumerate([*JSON, *PROTOBUF])
-    ],
+def cases(several: list[tuple[str, bytes]], is_read: bool) -> list[Any]:
+    mark = pytest.mark.xfail(not is_read, reason="not built yet", strict=False)
+    return [
+        pytest.param(rule, data, id=f"{rule} {number}", marks=mark)
+        for number, (rule, data) in enumerate(several)
+    ]
+
+
+CASES = pytest.mark.parametrize(
+    ("rule", "data"), cases(JSON, JSON_IS_READ) + cases(PROTOBUF, PROTOBUF_IS_READ)
 )
+
+
+@CASES
 def test_it_is_found(tmp_path: Path, rule: str, data: bytes) -> None:
     path = tmp_path / "x"
     path.write_bytes(data)
     assert rule in check(path).counts
+
+
+@CASES
+@pytest.mark.parametrize("ending", [".pftrace", ".json"])
+def test_convert_mends_it(tmp_path: Path, rule: str, data: bytes, ending: str) -> None:
+    path, mended = tmp_path / "x", tmp_path / f"y{ending}"
+    path.write_bytes(data)
+    write(read(path), mended)
+    assert not list(check(mended))
