@@ -70,12 +70,8 @@ def the_engine() -> Iterator[Shell | Engine]:
 
 def check_file(path: str, engine: Shell | Engine | None = None) -> Checked:
     """All about one file. Raises UserError if it is no trace."""
-    if (
-        engine is not None
-        and os.path.exists(path)
-        and not os.path.isfile(path)
-        and not os.path.isdir(path)
-    ):
+    is_pipe = os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path))
+    if engine is not None and is_pipe:
         raise UserError(f"{path}: what can be read only once can't be given to an engine")
     originals = open_originals(path)
     is_archive = originals[0].path != path
@@ -107,9 +103,10 @@ def _look_at_the_archive(path: str, originals: list[Original], found: Findings) 
     long_work.stage(f"looking at the files in {Path(path).name}")
     traces = {each.path.removeprefix(f"{path}/"): each.trace for each in originals}
     data = files.archive_content(path)
-    if unpacks_into_a_folder(member.name for member in members(data)):
+    visible = members(data)
+    if unpacks_into_a_folder(member.name for member in visible):
         return ["a bundle to unpack: Perfetto opens the traces in its folder, not the archive"]
-    found.extend(pitfalls_of(data, traces))
+    found.extend(pitfalls_of(data, visible, traces))
     return []
 
 

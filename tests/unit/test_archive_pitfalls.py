@@ -122,6 +122,18 @@ def test_findings_in_traces_say_in_which(tmp_path: Path) -> None:
     assert not check(f"{path}/a.pftrace")
 
 
+def test_a_hidden_file_that_is_damaged_harms_nobody(tmp_path: Path) -> None:
+    path = tmp_path / "x.zip"
+    hidden = as_pftrace(two_threads())
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(".old/b.pftrace", hidden)
+        archive.writestr("a.pftrace", ONE["a.pftrace"])
+    data = bytearray(path.read_bytes())
+    data[60:90] = bytes(30)
+    path.write_bytes(data)
+    assert found(path) == []
+
+
 # ---------------------------------------------------------------------------------- manifests
 
 

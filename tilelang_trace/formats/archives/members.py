@@ -39,7 +39,7 @@ _ZIP_ENTRY = b"PK\x01\x02"
 _TAR_MAGIC = slice(257, 262)
 _DRIVE = re.compile(r"[A-Za-z]:")
 
-_DAMAGES = (
+DAMAGES = (
     EOFError,
     LookupError,
     NotImplementedError,
@@ -129,7 +129,7 @@ def members(data: bytes) -> list[Member]:
             if is_archive(content):
                 raise UserError(f"refused: {_shown(name)} in it is an archive too")
             found.append(Member(name, content))
-    except _DAMAGES as error:
+    except DAMAGES as error:
         raise UserError(f"damaged archive: {error}") from None
     return found
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 import io
 import tarfile
 import zipfile
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import IO, NamedTuple
 
 from tilelang_trace.errors import UserError
 from tilelang_trace.formats import files
 from tilelang_trace.formats.archives.manifest import Manifest, is_manifest, read_manifest
-from tilelang_trace.formats.archives.members import is_hidden, members
+from tilelang_trace.formats.archives.members import DAMAGES, Member, is_hidden
 from tilelang_trace.trace import findings
 from tilelang_trace.trace.findings import Findings
 from tilelang_trace.trace.model import Trace
@@ -25,12 +26,12 @@ _HEAD = 4096
 """So many bytes of a hidden file tell whether it is a trace."""
 
 
-def pitfalls_of(data: bytes, traces: Mapping[str, Trace]) -> Findings:
-    """The pitfalls of an archive, given unpacked if it is a .tgz, with these traces in it. Raises
-    UserError if it is damaged.
+def pitfalls_of(data: bytes, visible: Sequence[Member], traces: Mapping[str, Trace]) -> Findings:
+    """The pitfalls of an archive (a .tgz as a .tar) with these visible members, of which some are
+    traces.
     """
     found = Findings()
-    contents = {member.name: member.data for member in members(data)}
+    contents = {member.name: member.data for member in visible}
     manifests = [name for name, content in contents.items() if is_manifest(content)]
     shown = {name: trace for name, trace in traces.items() if not _is_log(contents[name])}
     for name, content in contents.items():
@@ -93,21 +94,29 @@ class _Entry(NamedTuple):
 
 
 def _entries(data: bytes) -> Iterator[_Entry]:
-    """What is in an archive, hidden or not. `members` has seen to it that it can be read."""
+    """What is in an archive, hidden or not. `members` has seen to it that its list can be read."""
     if data.startswith(b"PK"):
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             for entry in archive.infolist():
-                head = b""
-                if is_hidden(entry.filename) and not entry.is_dir():
-                    with archive.open(entry) as stream:
-                        head = stream.read(_HEAD)
-                folder = entry.is_dir() and not is_hidden(entry.filename)
-                yield _Entry(entry.filename, head, folder)
+                hidden = is_hidden(entry.filename)
+                is_file = hidden and not entry.is_dir()
+                head = _head(partial(archive.open, entry)) if is_file else b""
+                yield _Entry(entry.filename, head, entry.is_dir() and not hidden)
         return
     with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as tar:
         for member in tar:
-            content = tar.extractfile(member) if is_hidden(member.name) else None
-            yield _Entry(member.name, content.read(_HEAD) if content else b"", False)
+            is_file = is_hidden(member.name) and member.isreg()
+            head = _head(partial(tar.extractfile, member)) if is_file else b""
+            yield _Entry(member.name, head, False)
+
+
+def _head(open_: Callable[[], IO[bytes] | None]) -> bytes:
+    """How a hidden file begins. One that is damaged harms nobody."""
+    try:
+        stream = open_()
+        return stream.read(_HEAD) if stream is not None else b""
+    except DAMAGES:
+        return b""
 
 
 def _looks_like_a_trace(head: bytes) -> bool:
