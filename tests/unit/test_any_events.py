@@ -21,15 +21,16 @@ from tilelang_trace.reports.choice import Choice
 from tilelang_trace.trace.model import Trace
 from tilelang_trace.trace.phases import with_phases
 
-_odd = st.one_of(
+_json = st.one_of(
     st.none(),
     st.booleans(),
     st.integers(-(2**70), 2**70),
-    st.sampled_from([0, 1, 2**32, -1, 1.5, 1e300, -1e300, 1e-300, float("nan"), float("inf")]),
+    st.sampled_from([0, 1, 2**32, -1, 1.5, 1e300, -1e300, 1e-300]),
     st.sampled_from(["", "1", "0x1", " 5.5 ", "1e400", "1e-999999999", "\ud800", "a\0b", "é"]),
     st.lists(st.integers(0, 2), max_size=2),
     st.dictionaries(st.sampled_from(["global", "local", "name", "a"]), st.integers(0, 2)),
 )
+_odd = st.one_of(_json, st.sampled_from([float("nan"), float("inf")]))
 
 
 def _mostly(*usual: Any) -> st.SearchStrategy[Any]:
@@ -42,10 +43,10 @@ _time = st.one_of(
     _odd,
 )
 _arguments = st.one_of(
-    _odd,
+    _json,
     st.dictionaries(
         st.sampled_from(["name", "sort_index", "status", "error", "sequence", "phase", "v"]),
-        st.one_of(st.sampled_from(["ok", "failed", "incomplete"]), _odd),
+        st.one_of(st.sampled_from(["ok", "failed", "incomplete"]), _json),
         max_size=3,
     ),
 )
@@ -68,7 +69,7 @@ _event = st.fixed_dictionaries(
         "s": _mostly("t", "p", "g"),
         "scope": _mostly("s"),
         "cname": _mostly("good"),
-        "tts": _odd,
+        "tts": _json,
         "args": _arguments,
     },
 )

@@ -24,6 +24,44 @@ class Rule:
     """Whether to break it means that the file doesn't hold all that happened."""
 
 
+# Of archives, and of Perfetto itself.
+HIDDEN_TRACE = Rule(
+    "hidden-trace",
+    "passes by what is in a folder, or has a name, that begins with a dot",
+    "pack it under a name without one",
+)
+UNKNOWN_MEMBER = Rule(
+    "unknown-member",
+    "refuses the whole archive (v58; v52 refuses any with a file that is no trace)",
+    "leave it out, or pack it into a folder whose name begins with a dot",
+)
+JSON_MEMBER = Rule(
+    "json-member",
+    "takes it for a trace",
+    "leave it out, or pack it into a folder whose name begins with a dot",
+)
+FOLDER_ENTRY = Rule(
+    "folder-entry", "refuses the whole archive", "pack files only: zip -D, or bundle"
+)
+BAD_MANIFEST = Rule("bad-manifest", "refuses the whole archive", "correct the manifest")
+IDLE_MANIFEST = Rule("idle-manifest", "passes it by silently", "correct the manifest")
+BEFORE_ZERO = Rule(
+    "before-zero",
+    "drops what is moved to before 0, as the names of processes and threads, whose time is 0",
+    "leave the latest trace as it is, and move the others to it: compare -o OUT.zip does",
+)
+SAME_PID = Rule(
+    "same-pid",
+    "makes one process of both",
+    "give each file a machine in the manifest: compare -o OUT.zip does",
+)
+ENGINE = Rule(
+    "engine",
+    "says so itself, when it imports the file",
+    "convert writes a file that it takes without a word",
+)
+
+# Of traces.
 CUT_OFF = Rule(
     "cut-off",
     "refuses JSON objects and gzip that are cut; of a .pftrace it silently shows what is there",
@@ -195,6 +233,15 @@ class Findings(Sequence[Finding]):
         if self.counts[rule.name] <= KEPT:
             name = place if isinstance(place, str) else place()
             self._kept.append(Finding(name, rule.name, done))
+
+    def extend(self, others: Findings) -> None:
+        """Tell of all that others tell of, behind these."""
+        for finding in others:
+            self.counts[finding.rule] += 1
+            if self.counts[finding.rule] <= KEPT:
+                self._kept.append(finding)
+        told = Counter(finding.rule for finding in others)
+        self.counts.update(others.counts - told)  # those that are only counted
 
     def changed(self, change: Callable[[Finding], Finding]) -> Findings:
         """The same, with each one that is kept changed."""
