@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tilelang_trace.analysis.summary import summarize
+    from tilelang_trace.checking import check
     from tilelang_trace.comparing import compare
     from tilelang_trace.errors import UserError
     from tilelang_trace.formats.files import read, write
@@ -32,6 +33,7 @@ __all__ = [
     "TraceInstrument",
     "UserError",
     "__version__",
+    "check",
     "compare",
     "disable",
     "enable",
@@ -45,6 +47,7 @@ _HOME = {
     "Trace": "trace.model",
     "TraceInstrument": "recording.instrument",
     "UserError": "errors",
+    "check": "checking",
     "compare": "comparing",
     "disable": "recording.switch",
     "enable": "recording.switch",

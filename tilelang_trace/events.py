@@ -33,7 +33,8 @@ CapturePredicate = Callable[[str, int], bool]
 SequenceAllocator = Callable[[], int]
 """Gives the number of the next observed pass."""
 
-_phase: ContextVar[str | None] = ContextVar("tilelang_trace_phase", default=None)
+PHASE: ContextVar[str | None] = ContextVar("tilelang_trace_phase", default=None)
+"""The label of `pass_phase`; `current_pass_phase` is how to ask for it."""
 
 
 @contextmanager
@@ -44,19 +45,19 @@ def pass_phase(name: str | None) -> Generator[None, None, None]:
     block is left by an exception. `None` takes the label off for the block. The label is a context
     variable: a thread started inside the block doesn't have it.
     """
-    token = _phase.set(name)
+    token = PHASE.set(name)
     try:
         yield
     finally:
-        _phase.reset(token)
+        PHASE.reset(token)
 
 
 def current_pass_phase() -> str | None:
     """The label of the innermost `pass_phase` block around the caller, None outside of any."""
-    return _phase.get()
+    return PHASE.get()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PassEvent:
     """One run of one pass, as it is known when the pass begins.
 
@@ -71,6 +72,17 @@ class PassEvent:
     depth: int
     parent_sequence: int | None
     phase: str | None
+
+    def __init__(
+        self, name: str, sequence: int, depth: int, parent_sequence: int | None, phase: str | None
+    ) -> None:
+        # That of a frozen dataclass takes three times as long, once a pass.
+        fields = self.__dict__
+        fields["name"] = name
+        fields["sequence"] = sequence
+        fields["depth"] = depth
+        fields["parent_sequence"] = parent_sequence
+        fields["phase"] = phase
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +151,7 @@ class PassEventObserver:
 class _Frame:
     """An open pass. A hidden one has no event."""
 
+    info: Any
     name: str
     event: PassEvent | None = None
     state: Any = None
@@ -284,28 +297,36 @@ class StackedPassInstrument(TvmPassInstrument):
     def run_before_pass(self, mod: Any, info: Any) -> None:
         """Called by TVM before the pass `info` runs on `mod`."""
         entry = self._entries.stack[-1]
-        depth = len(entry.frames)
-        frame = _Frame(str(info.name))
+        frames = entry.frames
+        depth = len(frames)
+        around = frames[-1].event if depth else None
+        parent = around.sequence if around is not None else _innermost_sequence(frames)
+        name = str(info.name)
+        frame = _Frame(info, name)
         # Open before anything that may raise: the pass is then given up like one that fails.
-        entry.frames.append(frame)
-        if self._is_observed(frame.name, depth):
-            frame.event = PassEvent(
-                name=frame.name,
-                sequence=self._next_sequence(entry),
-                depth=depth,
-                parent_sequence=_innermost_sequence(entry.frames),
-                phase=self.phase_provider(),
-            )
-            frame.state = self.observer.pass_started(mod, frame.event)
+        frames.append(frame)
+        if depth and not self.capture_nested:
+            return
+        if self.capture_predicate is not None and not self.capture_predicate(name, depth):
+            return
+        if self.sequence_allocator is not None:
+            sequence = self.sequence_allocator()
+        else:
+            sequence = entry.next_sequence
+            entry.next_sequence = sequence + 1
+        frame.event = event = PassEvent(name, sequence, depth, parent, self.phase_provider())
+        frame.state = self.observer.pass_started(mod, event)
 
     def run_after_pass(self, mod: Any, info: Any) -> None:
         """Called by TVM after the pass `info`, with its result `mod`."""
-        actual = str(info.name)
         frames = self._entries.stack[-1].frames
-        expected = frames[-1].name if frames else None
-        if actual != expected:
-            self._mismatch(actual, expected)
-            return
+        # To ask for the name takes TVM far longer than to see that it is the same object.
+        if not (frames and frames[-1].info == info):
+            actual = str(info.name)
+            expected = frames[-1].name if frames else None
+            if actual != expected:
+                self._mismatch(actual, expected)
+                return
         frame = frames.pop()
         if frame.event is not None:
             self.observer.pass_finished(mod, frame.event, frame.state)
@@ -334,17 +355,6 @@ class StackedPassInstrument(TvmPassInstrument):
             self.observer.callback_mismatch(actual, expected)
         finally:
             self.abort(RuntimeError(problem))
-
-    def _is_observed(self, name: str, depth: int) -> bool:
-        if depth > 0 and not self.capture_nested:
-            return False
-        return self.capture_predicate is None or self.capture_predicate(name, depth)
-
-    def _next_sequence(self, entry: _Entry) -> int:
-        if self.sequence_allocator is not None:
-            return self.sequence_allocator()
-        entry.next_sequence += 1
-        return entry.next_sequence - 1
 
     def _leave(self, entry: _Entry) -> None:
         stack = self._entries.stack

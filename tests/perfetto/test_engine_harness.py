@@ -12,16 +12,16 @@ from typing import Any
 
 import pytest
 
-from tests.perfetto.engine import (
-    Engine,
+from tests.perfetto.engine import Engine
+from tests.perfetto.fixtures import cannot_run
+from tests.perfetto.ui import PerfettoUI
+from tilelang_trace.engine.errors import (
     EngineCrashed,
     EngineUnavailable,
     QueryError,
     TimeLimitExceeded,
     TraceRefused,
 )
-from tests.perfetto.fixtures import cannot_run
-from tests.perfetto.ui import PerfettoUI
 
 SLICES = "select name, ts, dur, depth from slice order by ts, depth"
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from tests.perfetto.engine import EngineUnavailable
 from tests.perfetto.fixtures import cannot_run
 from tests.traces import failed_compile, foreign, main_thread
+from tilelang_trace.engine.errors import EngineUnavailable
 from tilelang_trace.formats.picture.layout import layout
 from tilelang_trace.formats.picture.svg import draw
 from tilelang_trace.trace.build import TraceBuilder

@@ -24,13 +24,8 @@ from pathlib import Path
 from typing import Any, final
 from urllib.parse import quote, unquote, urlsplit
 
-from tests.perfetto.engine import (
-    EngineUnavailable,
-    TimeLimitExceeded,
-    TraceRefused,
-    find_bundle,
-    find_web_dist,
-)
+from tilelang_trace.engine.errors import EngineUnavailable, TimeLimitExceeded, TraceRefused
+from tilelang_trace.engine.web_dist import find_bundle, find_web_dist
 
 CHROMIUM_FLAGS = (
     "--no-sandbox",  # containers seldom allow it, and every page here is our own

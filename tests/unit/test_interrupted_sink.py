@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tilelang_trace.recording import sink as sink_module
 from tilelang_trace.recording.finish import read_journals
 from tilelang_trace.recording.journal import Journal
 from tilelang_trace.recording.sink import ThreadSink
@@ -61,8 +62,16 @@ def interrupted(step: Callable[[], None], at: int) -> bool:
     return False
 
 
-def record(folder: Path, interrupted_step: str, at: int) -> tuple[bool, Trace]:
-    """Record a compile. In one of its steps there is a Ctrl-C; it ends what is inside `outer`."""
+def record(
+    folder: Path, interrupted_step: str, at: int, monkeypatch: pytest.MonkeyPatch
+) -> tuple[bool, Trace]:
+    """Record a compile. In one of its steps there is a Ctrl-C; it ends what is inside `outer`.
+
+    The lines that are run are the same each time, for the clock is; it passes a moment at which the
+    writer of events prepares new digits.
+    """
+    clock = itertools.count((1 << 40) - 3500, 1000)
+    monkeypatch.setattr(sink_module, "monotonic_ns", clock.__next__)
     folder.mkdir()
     journal = Journal(folder)
     sink = ThreadSink(journal, 2, 2, 1, 5, itertools.count().__next__, lambda: None)
@@ -89,7 +98,7 @@ def record(folder: Path, interrupted_step: str, at: int) -> tuple[bool, Trace]:
     sink.before_pass(None, later)
     sink.after_pass(None, later)
     sink.close_slice(compile_, None, {})
-    assert sink.stack == [] and sink.context is sink.default and not sink.context.passes
+    assert sink.stack == [] and sink.context is sink.default and sink.context.innermost is None
     journal.close()
     return struck, read_journals(folder)
 
@@ -114,7 +123,9 @@ CONTEXT = "PassContext"
 
 
 @pytest.mark.parametrize("step", ["enter", "before", "after", "exit"])
-def test_an_interrupt_at_any_line_leaves_the_rest_right(step: str, tmp_path: Path) -> None:
+def test_an_interrupt_at_any_line_leaves_the_rest_right(
+    step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def context(status: str, cause: str) -> tuple[str, str, str, str]:
         return (CONTEXT, "outer", status, cause)
 
@@ -130,7 +141,7 @@ def test_an_interrupt_at_any_line_leaves_the_rest_right(step: str, tmp_path: Pat
     }[step]
     seen = []
     for at in itertools.count(1):
-        struck, trace = record(tmp_path / str(at), step, at)
+        struck, trace = record(tmp_path / str(at), step, at, monkeypatch)
         if not struck:
             break
         between = rows(trace)[2:-1]

@@ -90,7 +90,7 @@ class TestAPacketThatIsHalfThere:
         write_passes(journal, 1)
         *_, half, _ = torn(journal, PACKETS["an end"])
         rest = PacketSequence(2, 7).begin(50, "goes on", "pass", {})
-        data = half[: journal._start + journal._position] + b"\x0a" + rest
+        data = half[: journal.start + journal.position] + b"\x0a" + rest
         trace = read(data + bytes(100)).build()
         assert [trace.name(row) for row in range(2)] == ["p0", "goes on"]
         assert {finding.rule for finding in trace.findings} == {"never-ended"}

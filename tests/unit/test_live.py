@@ -203,7 +203,7 @@ def test_a_packet_counts_when_its_last_byte_is_there(
 def test_one_that_never_got_its_key_is_passed_by(tmp_path: Path, view: LiveView) -> None:
     process = Process(tmp_path)
     sink = process.thread()
-    start = process.journal._start + process.journal._position
+    start = process.journal.start + process.journal.position
     sink.before_pass(None, Object("lost"))
     sink.before_pass(None, Object("kept"))
     with open(process.journal.path, "r+b") as stream:

@@ -13,7 +13,7 @@ import pytest
 from tests.traces import TRACES, main_thread, one_lane, said
 from tilelang_trace.trace.assemble import Parts, assemble
 from tilelang_trace.trace.build import TraceBuilder
-from tilelang_trace.trace.findings import BAD_METADATA, Finding, Findings
+from tilelang_trace.trace.findings import BAD_METADATA, KEPT, OVERLAP, ROUNDING, Finding, Findings
 from tilelang_trace.trace.json_values import storable
 from tilelang_trace.trace.model import CounterTrack, Lane, Process, Thread, Trace
 
@@ -458,3 +458,16 @@ def test_a_builder_goes_on_after_a_build() -> None:
     first = builder.build()
     builder.slice(lane, 1, 2, "b", "", {"n": 2})
     assert [len(first.slices), len(builder.build().slices)] == [1, 2]
+
+
+def test_findings_of_several_files_are_counted_and_bounded_together() -> None:
+    several, few = Findings(), Findings()
+    for number in range(KEPT + 1):
+        several.add(f"event {number}", OVERLAP, "moved")
+    few.add("event 7", OVERLAP, "moved")
+    few.add("event 8", ROUNDING, "cut")
+    few.extend(several)
+    assert few.counts == {"overlap": KEPT + 2, "rounding": 1}
+    assert [few[place].place for place in (0, 1, 2)] == ["event 7", "event 8", "event 0"]
+    assert len(few) == KEPT + 1
+    assert few.total == KEPT + 3

@@ -194,12 +194,10 @@ def _causes(trace: Trace, rows: npt.NDArray[np.int64], places: Places) -> dict[i
     """
     wanted = set(rows.tolist())
     causes: dict[int, int] = {}
-    for failure in failures(trace):
-        if failure.row in wanted:
-            causes[failure.row] = failure.row
+    for failure in reversed(failures(trace)):
+        causes[failure.row] = failure.row
         for above in places.enclosing(failure.row):
-            if places.status(above) != INCOMPLETE:
-                break
-            if above in wanted:
-                causes[above] = failure.row
-    return causes
+            if places.status(above) != INCOMPLETE or above in causes:
+                break  # what is around it has a later cause
+            causes[above] = failure.row
+    return {row: cause for row, cause in causes.items() if row in wanted}

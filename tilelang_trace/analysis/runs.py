@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -16,6 +18,10 @@ from tilelang_trace.trace.json_values import Json
 from tilelang_trace.trace.model import Ids, Ints, Trace
 
 RunOrder: TypeAlias = Literal["self", "inclusive"]
+
+ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
+NEAREST = 100
+"""So many slices around a failure are named: of a thousand in each other, all could have failed."""
 
 _NOT_IN_PATH = (KINDS.index(COMPILE), KINDS.index(CONTEXT))
 
@@ -43,7 +49,9 @@ class Failed:
 
     name: str
     path: tuple[str, ...]
-    """Names of the slices around it, outermost first, without compile and context."""
+    """Names of the slices around it, outermost first, without compile and context; of the nearest
+    `NEAREST`, behind an ellipsis, where there are more.
+    """
     type: str
     """Type of the exception, or the name of the signal."""
     cause: str
@@ -76,14 +84,12 @@ class Places:
 
     def phase(self, row: int) -> str:
         """The phase of a slice: its own label, else that of what encloses it, else empty."""
-        return self._nearest(self._phase, row)
+        return self._text(int(self._phases[row]))
 
     def phases(self) -> tuple[Ids, list[str]]:
         """The phase of every slice, as numbers of texts, and the texts."""
-        above = nearest_above(self._trace.slices.parent, self._phase >= 0)
         none = len(self._trace.strings)
-        inherited = np.where(above >= 0, self._phase[above], none) if len(above) else above
-        found = np.where(self._phase >= 0, self._phase, inherited).astype(np.int32)
+        found = np.where(self._phases >= 0, self._phases, none).astype(np.int32)
         return found, [*self._trace.strings, ""]
 
     def statuses(self) -> tuple[Ids, list[str]]:
@@ -95,7 +101,8 @@ class Places:
     def kernel(self, row: int) -> str:
         """The label of the kernel that a slice worked on; empty if nothing tells."""
         of_trace = self._trace.metadata.get("kernel")
-        return self._nearest(self._kernel, row) or (of_trace if isinstance(of_trace, str) else "")
+        own = self._text(int(self._kernels[row]))
+        return own or (of_trace if isinstance(of_trace, str) else "")
 
     def thread(self, lane: int) -> str:
         """The thread of a lane, with its process, and the lane's own name where it has one."""
@@ -111,12 +118,24 @@ class Places:
         while (row := int(self._trace.slices.parent[row])) >= 0:
             yield row
 
-    def _nearest(self, labels: Ids, row: int) -> str:
-        while row >= 0:
-            if (label := int(labels[row])) >= 0:
-                return self._trace.strings[label]
-            row = int(self._trace.slices.parent[row])
-        return ""
+    @cached_property
+    def _phases(self) -> Ids:
+        return self._inherited(self._phase)
+
+    @cached_property
+    def _kernels(self) -> Ids:
+        return self._inherited(self._kernel)
+
+    def _inherited(self, labels: Ids) -> Ids:
+        """For each slice its own label or that of the nearest slice around it that has one, -1 if
+        there is none.
+        """
+        above = nearest_above(self._trace.slices.parent, labels >= 0)
+        around = np.where(above >= 0, labels[above], -1) if len(above) else labels
+        return np.where(labels >= 0, labels, around).astype(np.int32)
+
+    def _text(self, label: int) -> str:
+        return self._trace.strings[label] if label >= 0 else ""
 
 
 def describe(
@@ -150,10 +169,12 @@ def failed_runs(trace: Trace, places: Places) -> tuple[Failed, ...]:
 def _failed(trace: Trace, places: Places, row: int, error: Json) -> Failed:
     # In a file of another tool, `error` may be anything.
     error = error if isinstance(error, dict) else {}
-    around = [above for above in places.enclosing(row) if places.kinds[above] not in _NOT_IN_PATH]
+    nearest = list(islice(places.enclosing(row), NEAREST + 1))
+    around = [above for above in nearest[:NEAREST] if places.kinds[above] not in _NOT_IN_PATH]
+    more = (ELLIPSIS,) if len(nearest) > NEAREST else ()
     return Failed(
         name=trace.name(row),
-        path=tuple(trace.name(above) for above in reversed(around)),
+        path=(*more, *(trace.name(above) for above in reversed(around))),
         type=_text(error, "type"),
         cause=_text(error, "cause"),
         message=_text(error, "message"),

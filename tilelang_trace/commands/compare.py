@@ -10,6 +10,7 @@ import sys
 from tilelang_trace import long_work
 from tilelang_trace.commands import progress
 from tilelang_trace.commands.arguments import count, nanoseconds, percentage
+from tilelang_trace.commands.mends import tell_of_mends
 from tilelang_trace.commands.printing import print_report
 from tilelang_trace.errors import UserError
 from tilelang_trace.reports.compare.choice import BYS, Choice
@@ -126,6 +127,9 @@ def run(options: argparse.Namespace) -> int:
         long_work.stage("adding up")
         report = make_report(comparison, choice)
     print_report("tilelang_trace.reports.compare", options.format, report)
+    for runs in (base, new):
+        for path, trace in zip(runs.names, runs.traces):
+            tell_of_mends(path, trace.findings)
     if options.format == "csv":
         for note in comparison.notes:
             print(f"tilelang-trace: {visible(note)}", file=sys.stderr)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tilelang_trace.commands import progress
 from tilelang_trace.commands.arguments import add_selection
+from tilelang_trace.commands.mends import tell_of_mends
 from tilelang_trace.errors import UserError
 
 
@@ -49,10 +50,5 @@ def run(options: argparse.Namespace) -> int:
     finally:
         for path in written if choice.split else ():
             print(f"tilelang-trace: wrote {path}", file=sys.stderr)
-    if trace.findings:
-        print(
-            f"tilelang-trace: {options.input}: {trace.findings.total} places mended, the first: "
-            f"{trace.findings[0]}",
-            file=sys.stderr,
-        )
+    tell_of_mends(options.input, trace.findings)
     return 0

@@ -7,6 +7,7 @@ import sys
 
 from tilelang_trace.commands import progress
 from tilelang_trace.commands.arguments import port_number
+from tilelang_trace.commands.mends import tell_of_mends
 from tilelang_trace.errors import UserError
 
 
@@ -47,11 +48,11 @@ def run(options: argparse.Namespace) -> int:
     from tilelang_trace.sharing.viewing import browser, visit
 
     with progress.shown():
-        visit_ = visit.begin(
-            {path: open_originals(path) for path in options.traces},
-            offline=options.offline,
-            port=options.port,
-        )
+        originals = {path: open_originals(path) for path in options.traces}
+        visit_ = visit.begin(originals, offline=options.offline, port=options.port)
+    for each in (original for several in originals.values() for original in several):
+        tell_of_mends(each.path, each.trace.findings, "not as Perfetto wants them")
+    del originals, each  # the page may be served for an hour
     try:
         for line in visit_.told():
             print(f"tilelang-trace: {line}", file=sys.stderr)

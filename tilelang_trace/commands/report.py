@@ -9,6 +9,7 @@ from importlib import import_module
 from tilelang_trace import long_work
 from tilelang_trace.commands import progress
 from tilelang_trace.commands.arguments import count, nanoseconds
+from tilelang_trace.commands.mends import tell_of_mends
 from tilelang_trace.commands.printing import print_report
 from tilelang_trace.errors import UserError
 from tilelang_trace.reports.choice import SORTS, Choice
@@ -65,6 +66,7 @@ def run(options: argparse.Namespace) -> int:
         long_work.stage("adding up")
         report = import_module(f"{outputs}.report").make_report(trace, options.file, choice)
     print_report(outputs, options.format, report)
+    tell_of_mends(options.file, trace.findings)
     noun, left_out = ("pass", "passes") if options.by == "pass" else ("compile", "compiles")
     if options.format == "csv" and (number := getattr(report.left_out, left_out)):
         print(f"{plural(number, noun)} left out", file=sys.stderr)

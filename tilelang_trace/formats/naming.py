@@ -66,16 +66,16 @@ def for_kernels(output: Path, kernels: Sequence[str | None]) -> list[Path]:
         ending = ending_of(output)
         named = output.with_name(f"{output.name.removesuffix(ending)}.{KERNEL}{ending}")
     taken: set[str] = set()
+    numbers: dict[str, int] = {}
     paths = []
     for kernel in kernels:
         if kernel is None:
             paths.append(output.with_name(output.name.replace(KERNEL, NO_KERNEL)))
             continue
-        number, part = 1, part_of_name(kernel)
-        own = part
+        own = part = part_of_name(kernel)
         while own.lower() in taken:
-            number += 1
-            own = f"{part}-{number}"
+            numbers[part.lower()] = numbers.get(part.lower(), 1) + 1
+            own = f"{part}-{numbers[part.lower()]}"
         taken.add(own.lower())
         paths.append(output.with_name(named.name.replace(KERNEL, own)))
     return paths

@@ -58,6 +58,9 @@ class DiskSink(ThreadSink):
             file.users += 1
             self._files[entry] = file
 
+    def after_pass(self, mod: Any, info: Any) -> None:
+        self._end_pass(info, monotonic_ns())
+
     def exit_context(self, context: Any, error: BaseException | None) -> None:
         super().exit_context(context, error)
         self._let_go(self._last)

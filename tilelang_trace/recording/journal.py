@@ -22,6 +22,7 @@ from __future__ import annotations
 import itertools
 import mmap
 import os
+import sys
 import threading
 from pathlib import Path
 
@@ -30,8 +31,14 @@ from tilelang_trace.formats.pftrace.packets import KEY
 BLOCK_BYTES = 1 << 20
 SUFFIX = ".pftrace"
 
-_UNFINISHED = 0x7A
+UNFINISHED = 0x7A
 """The key of field 15, with a length: no trace has one."""
+
+HAS_GIL = getattr(sys, "_is_gil_enabled", lambda: True)()
+"""Whether only one thread at a time runs Python."""
+
+_CLOSED = -1
+"""In place of the room that there is, once there is none."""
 
 if BLOCK_BYTES % mmap.ALLOCATIONGRANULARITY:
     raise AssertionError("a block must be a whole number of pages")
@@ -45,7 +52,7 @@ class Journal:
     """
 
     def __init__(self, folder: Path, started: int = 0) -> None:
-        self._lock = threading.RLock()
+        self.lock = threading.RLock()
         self.path = _new_path(folder, started)
         # Under another name until it is locked: nobody is to take it for that of a dead process.
         new = self.path.with_suffix(".new")
@@ -53,65 +60,86 @@ class Journal:
         self._descriptor = os.open(new, flags, 0o666)
         self._allocated = 0
         """Bytes of the file that have their place on the disk."""
-        self._start = 0
+        self.start = 0
         """Offset of the map in the file."""
-        self._position = 0
+        self.position = 0
         """Offset of the next packet in the map."""
         try:
             _lock_file(self._descriptor)
-            self._map, self._room = self._window(0, 1)
+            self.map, self.room = self._window(0, 1)
             new.rename(self.path)
         except BaseException:
             os.close(self._descriptor)
             new.unlink()
             raise
 
-    def append(self, packet: bytes) -> None:
-        """Append one whole packet."""
-        size = len(packet) + 1
-        with self._lock:
-            while self._position + size > self._room:
-                self._advance(size)
-            # No call from here on: a signal's handler would run there, and it may append as well.
-            begin = self._position
-            end = begin + size
-            self._map[begin] = _UNFINISHED
-            self._map[begin + 1 : end] = packet
-            self._position = end
-            self._map[begin] = KEY
+    def _append(self, packet: bytes) -> None:
+        """Append one whole packet.
 
-    def has(self, packet: bytes) -> bool:
-        """Whether this packet was appended, among the last ones."""
-        with self._lock:
-            end = self._start + self._position
-            begin = max(0, end - len(packet) - 1 - BLOCK_BYTES)
-            return bytes((KEY,)) + packet in os.pread(self._descriptor, end - begin, begin)
+        There is no lock, which would cost more than the rest: CPython changes to another thread, or
+        to a signal's handler, only where something is called or a jump is taken. So what calls
+        something comes first, and from the `if` on, which is passed without a jump, the place is
+        taken by nobody else.
+        """
+        size = len(packet) + 1
+        while True:
+            begin = self.position
+            end = begin + size
+            behind_key = slice(begin + 1, end)
+            if self.position == begin and end <= self.room:
+                self.map[begin] = UNFINISHED
+                self.map[behind_key] = packet
+                self.position = end
+                self.map[begin] = KEY
+                return
+            self.make_room(size)
+
+    def _append_locked(self, packet: bytes) -> None:
+        with self.lock:
+            self._append(packet)
+
+    append = _append if HAS_GIL else _append_locked
+
+    def byte_at(self, offset: int) -> int:
+        """The byte at this offset in the file, of what was appended."""
+        return os.pread(self._descriptor, 1, offset)[0]
 
     def close(self, last: bytes = b"") -> None:
         """Append a last packet of less than a block, if any, cut the zeros off and close the
         file.
         """
-        with self._lock:
+        with self.lock:
             try:
                 if last:
-                    self._room += BLOCK_BYTES  # what was kept for it
+                    self.room += BLOCK_BYTES  # what was kept for it
                     self.append(last)
-                os.ftruncate(self._descriptor, self._start + self._position)
+                self.room = _CLOSED
+                os.ftruncate(self._descriptor, self.start + self.position)
             finally:
                 self.abandon()
 
     def abandon(self) -> None:
         """Close this process's view after a fork; the parent goes on writing the file."""
-        self._map.close()
+        self.room = _CLOSED
+        self.map.close()
         os.close(self._descriptor)
 
-    def _advance(self, size: int) -> None:
-        """Move the map on to where the next packet begins, with room for this many bytes."""
-        position = self._start + self._position
-        offset = position % mmap.ALLOCATIONGRANULARITY
-        start = position - offset
-        window, room = self._window(start, offset + size)
-        self._map, self._room, self._start, self._position = window, room, start, offset
+    def make_room(self, size: int) -> None:
+        """Move the map on, if it must be, to where the next packet begins, with room for this many
+        bytes.
+        """
+        with self.lock:
+            if self.room == _CLOSED:
+                raise ValueError("the journal is closed")
+            while self.position + size > self.room:
+                position = self.start + self.position
+                offset = position % mmap.ALLOCATIONGRANULARITY
+                start = position - offset
+                window, room = self._window(start, offset + size)
+                old = self.map  # not to be unmapped in the middle of the next line
+                if self.start + self.position == position:  # else something was appended
+                    self.map, self.room, self.start, self.position = window, room, start, offset
+                del old
 
     def _window(self, start: int, size: int) -> tuple[mmap.mmap, int]:
         """A map of the file from `start` on, and how much of it can be filled: at least `size`."""

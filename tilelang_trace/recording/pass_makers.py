@@ -17,7 +17,7 @@ import sys
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from tilelang_trace.recording.wrapping import Patches, leave_no_frame
 from tilelang_trace.trace.json_values import Json
@@ -33,25 +33,29 @@ _DECORATOR = "_pass"
 _SPACES = ("relax", "tirx", "s_tir", "tl")
 """Where a name without a dot is looked for first: Relax's passes have none."""
 
-_KEPT_NAMES, _KEPT_CALLS = 2048, 64
-"""Names of passes, and calls for each, that are remembered: a compile makes some hundred passes."""
+_KEPT_CALLS = 64
+"""Calls of each function that are remembered: a compile makes some hundred passes."""
 
 _SIMPLE = (bool, int, float, str, type(None))
 
 
-class _Call(NamedTuple):
-    """A pass that was made."""
+_Values: TypeAlias = "tuple[tuple[Json, ...], dict[str, Json]] | None"
+"""Arguments of a call, None if they are no JSON values."""
 
-    info: Any
-    maker: str
-    """The Python function: module, dot, name."""
+_NONE: _Values = ((), {})
+
+
+class _Maker(NamedTuple):
+    """A function that makes passes."""
+
+    name: str
+    """Module, dot, name."""
     function: Callable[..., Any]
-    values: tuple[tuple[Json, ...], dict[str, Json]] | None
-    """Its arguments, None if they are no JSON values."""
+    calls: deque[tuple[Any, _Values]]
+    """The last ones, of all threads: the pass or its PassInfo, and the arguments."""
 
 
-_calls: dict[str, deque[_Call]] = {}
-"""The last ones by the pass's name, of all threads."""
+_makers: list[_Maker] = []
 
 
 def wrap(patches: Patches) -> None:
@@ -65,7 +69,7 @@ def wrap(patches: Patches) -> None:
 
 def forget() -> None:
     """Nothing is recorded any longer."""
-    _calls.clear()
+    _makers.clear()
     _by_name.cache_clear()
 
 
@@ -82,8 +86,11 @@ def _makes_passes(attribute: str, function: Any) -> bool:
     )
 
 
-def _remembering(maker: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def _remembering(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     def wrapper(original: Callable[..., Any]) -> Callable[..., Any]:
+        calls: deque[tuple[Any, _Values]] = deque(maxlen=_KEPT_CALLS)
+        _makers.append(_Maker(name, original, calls))
+
         @functools.wraps(original)
         def make(*args: Any, **kwargs: Any) -> Any:
             try:
@@ -91,9 +98,12 @@ def _remembering(maker: str) -> Callable[[Callable[..., Any]], Callable[..., Any
             except BaseException as error:
                 leave_no_frame(error)
                 raise
-            with suppress(Exception):  # what it gives may be no pass
-                info = made.info
-                _remember(str(info.name), _Call(info, maker, original, _values(args, kwargs)))
+            if not args and not kwargs:  # nearly always: the least work
+                calls.append((made, _NONE))
+            else:
+                with suppress(Exception):  # what it gives may be no pass
+                    # Not the pass, which may hold what it was given: all of a model's weights.
+                    calls.append((made.info, _values(args, kwargs)))
             return made
 
         return make
@@ -101,23 +111,13 @@ def _remembering(maker: str) -> Callable[[Callable[..., Any]], Callable[..., Any
     return wrapper
 
 
-def _values(
-    args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[tuple[Json, ...], dict[str, Json]] | None:
-    """The arguments as JSON values. They themselves are not held: they may be all of a model's
-    weights.
-    """
+def _values(args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Values:
     if all(type(value) in _SIMPLE for value in (*args, *kwargs.values())):
         return args, kwargs
     try:
         return tuple(map(plain, args)), {name: plain(value) for name, value in kwargs.items()}
     except TypeError:
         return None
-
-
-def _remember(name: str, call: _Call) -> None:
-    if name in _calls or len(_calls) < _KEPT_NAMES:
-        _calls.setdefault(name, deque(maxlen=_KEPT_CALLS)).append(call)
 
 
 def made(info: Any) -> dict[str, Json]:
@@ -129,19 +129,19 @@ def maker(info: Any) -> dict[str, Json]:
     """`maker`, `function`, `arguments` and `arguments_from` of an entry in `trace.failed_passes`,
     as far as they are known. May raise.
     """
-    name = str(info.name)
-    for call in list(reversed(_calls.get(name, ()))):
-        if call.info.same_as(info):
-            return {"maker": call.maker, **_called_with(call)}
-    return _by_name(name)
+    for known in list(_makers):
+        for one, values in list(known.calls):
+            if info.same_as(getattr(one, "info", one)):
+                return {"maker": known.name, **_called_with(known.function, values)}
+    return _by_name(str(info.name))
 
 
-def _called_with(call: _Call) -> dict[str, Json]:
-    if call.values is None:
+def _called_with(function: Callable[..., Any], values: _Values) -> dict[str, Json]:
+    if values is None:
         return {}
-    bound = inspect.signature(call.function).bind(*call.values[0], **call.values[1])
+    bound = inspect.signature(function).bind(*values[0], **values[1])
     given: dict[str, Json] = {}
-    for parameter in inspect.signature(call.function).parameters.values():
+    for parameter in inspect.signature(function).parameters.values():
         if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
             if parameter.name in bound.arguments:
                 given[parameter.name] = bound.arguments[parameter.name]

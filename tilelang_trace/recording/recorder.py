@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tilelang_trace.events import current_pass_phase
+from tilelang_trace.events import PHASE
 from tilelang_trace.formats.pftrace.packets import (
     CLOCK_BOOTTIME,
     CLOCK_MONOTONIC,
@@ -39,7 +39,7 @@ _NOTHING: Mapping[str, Json] = {}
 
 def phase_label() -> str | None:
     """The active phase label: ours, else that of TileLang, which labels its own pipelines."""
-    label = current_pass_phase()
+    label = PHASE.get()
     if label is None:
         theirs = sys.modules.get("tilelang.instrumentation.events")
         if theirs is not None:
@@ -75,7 +75,7 @@ class Recording:
         if self._view is not None or self._on_disk:
             self._metadata["recording"] = {"ir": ir}
         self._journal: Journal | None = None
-        self._threads = _Threads()
+        self.threads = _Threads()
         self._lock = threading.RLock()
         self._numbers = itertools.count()
         self._contexts = itertools.count()
@@ -90,9 +90,9 @@ class Recording:
 
     def sink(self) -> ThreadSink:
         """The sink of the current thread."""
-        if self._threads.sink is None:
-            self._threads.sink = self._new_sink()
-        return self._threads.sink
+        if self.threads.sink is None:
+            self.threads.sink = self._new_sink()
+        return self.threads.sink
 
     def is_current(self, sink: ThreadSink) -> bool:
         """Whether a sink that was had earlier still counts: not after the end, nor after a fork."""
@@ -104,7 +104,7 @@ class Recording:
         """A pass begins on this thread."""
         try:
             if not self.stopped:
-                (self._threads.sink or self.sink()).before_pass(mod, info)
+                (self.threads.sink or self.sink()).before_pass(mod, info)
         except Exception as error:
             self.trouble(error)
 
@@ -112,7 +112,7 @@ class Recording:
         """A pass ended well on this thread."""
         try:
             if not self.stopped:
-                (self._threads.sink or self.sink()).after_pass(mod, info)
+                (self.threads.sink or self.sink()).after_pass(mod, info)
         except Exception as error:
             self.trouble(error)
 
@@ -197,7 +197,7 @@ class Recording:
 
     def call_inside(self, called: Any, mod: Any) -> Call | None:
         """The same for a recording that is told of its own contexts only: None outside of them."""
-        sink = self._threads.sink
+        sink = self.threads.sink
         return self.call(called, mod, lambda: True) if sink is not None and sink.stack else None
 
     def trouble(self, error: BaseException) -> None:
@@ -231,7 +231,7 @@ class Recording:
         if self._journal is not None:
             self._journal.abandon()
         self._journal = None
-        self._threads = _Threads()
+        self.threads = _Threads()
         self._lock = threading.RLock()
         self._pid = os.getpid()
         self._started = facts.process_start()

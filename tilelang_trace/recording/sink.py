@@ -23,9 +23,10 @@ from tilelang_trace.formats.pftrace.packets import (
 )
 from tilelang_trace.kernel_label import kernel_label
 from tilelang_trace.recording.errors.description import INSTRUMENT, describe
+from tilelang_trace.recording.event_writer import EventWriter
 from tilelang_trace.recording.failed_pass import FailedPasses
 from tilelang_trace.recording.journal import Journal
-from tilelang_trace.trace.arguments import CONTEXT, CONTEXT_NAME, FAILED, INCOMPLETE, PASS
+from tilelang_trace.trace.arguments import CONTEXT, CONTEXT_NAME, FAILED, INCOMPLETE
 from tilelang_trace.trace.error_argument import enclosing, error_argument
 from tilelang_trace.trace.json_values import Json
 
@@ -34,6 +35,9 @@ _NOTHING: Mapping[str, Json] = {}
 _SWALLOWED = error_argument("", "unknown", "failed; its exception was caught inside the compile")
 """The `error` of a pass whose exception nobody outside the compile could see."""
 
+
+_KEPT_HEADS = 1 << 12
+"""Memory must not grow with the number of passes, and each holds a PassInfo."""
 
 _REPRODUCIBLE = ("exception", "unknown")
 """Causes of failures of the pass itself, and not of an instrument or by Ctrl-C."""
@@ -57,30 +61,36 @@ the thread, by which faulthandler names it.
 
 
 class OpenPass:
-    """A pass that runs."""
+    """A pass that runs.
 
-    __slots__ = ("info", "late", "mod", "sequence")
+    Without an `__init__`: to call that would take twice as long as to set the attributes.
+    """
 
-    def __init__(self, info: Any, sequence: int, mod: Any) -> None:
-        self.info = info
-        """TVM's PassInfo: the same object in the before- and the after-callback."""
-        self.sequence = sequence
-        self.mod = mod
-        """The module before it, or None: held, so that it is there if the pass fails."""
-        self.late: Mapping[str, Json] = _NOTHING
-        """Arguments that are known only when it ends."""
+    __slots__ = ("info", "inside", "late", "mod", "outer", "sequence")
+
+    info: Any
+    """TVM's PassInfo: the same object in the before- and the after-callback."""
+    sequence: int
+    outer: OpenPass | None
+    """The pass around it in the same context."""
+    mod: Any
+    """The module before it, or None: held, so that it is there if the pass fails."""
+    inside: bytes
+    """Depth and parent of passes directly inside it, once there is one."""
+    late: Mapping[str, Json]
+    """Arguments that are known only when it ends."""
 
 
 class OpenContext:
     """An entered PassContext, or (with `context` None) what runs outside any that was entered."""
 
-    __slots__ = ("context", "labelled", "late", "next_sequence", "outer", "passes", "watched")
+    __slots__ = ("context", "innermost", "labelled", "late", "next_sequence", "outer", "watched")
 
     def __init__(self, context: Any, outer: OpenContext | None, watched: bool) -> None:
         self.context = context
         self.outer = outer
-        self.passes: list[OpenPass] = []
-        """Its open passes, outermost first."""
+        self.innermost: OpenPass | None = None
+        """The innermost of its open passes."""
         self.next_sequence = 0
         self.labelled = context is None
         """Whether the kernel's label has been taken: it costs, so once a context."""
@@ -166,46 +176,68 @@ class ThreadSink:
 
     def before_pass(self, mod: Any, info: Any, more: bytes = b"") -> None:
         """A pass begins; `more` is further arguments of it, as fields of its event."""
-        entry = packet = None
+        entry = None
+        last = self._events.at
         try:
             context = self.context
-            passes = context.passes
-            sequence = context.next_sequence
-            packets = self._packets
-            event = packets.head(str(info.name), PASS) + self._sequence[sequence]
-            event += self._depth[len(passes)]
-            if passes:
-                event += self._parent[passes[-1].sequence]
-            elif not self.stack:
-                self._note_handled()
+            outer = context.innermost
+            if outer is None:
+                arguments = self._outermost
+                if not self.stack:
+                    self._note_handled()
+            else:
+                arguments = outer.inside or self._prepare_inside(outer)
             phase = self._phase()
             if phase is not None:
-                event += packets.argument("phase", phase)
+                arguments += self._packets.argument("phase", phase)
+            if more:
+                arguments += more
             if not context.labelled:
                 context.labelled = True
                 label = kernel_label(mod)
                 if label:
                     # Moved to the context's slice when the journal is read: that one has begun.
-                    event += packets.argument("kernel", label)
-            entry = OpenPass(info, sequence, mod if self._failed_passes else None)
-            passes.append(entry)
+                    arguments += self._packets.argument("kernel", label)
+            sequence = context.next_sequence
+            head = self._heads.get(info) or self._head(info)
+            event = self._events.begin_of_pass(head, sequence, arguments)
+            entry = OpenPass()
+            entry.info = info
+            entry.sequence = sequence
+            entry.outer = outer
+            entry.mod = mod if self._failed_passes is not None else None
+            entry.inside = b""
+            entry.late = _NOTHING
+            context.innermost = entry
             self.stack.append(entry)
             self._propagating = False
-            packet = packets.stamped(monotonic_ns(), event + more)
-            self._append(packet)
+            self._write(monotonic_ns(), event)
             context.next_sequence = sequence + 1
         except BaseException:
-            self._repair(entry, packet, begins=True)
+            self._repair(entry, last, begins=True)
             raise
 
     def after_pass(self, mod: Any, info: Any) -> None:
         """A pass ended well."""
         now = monotonic_ns()
-        innermost = self.stack[-1] if self.stack else None
-        if type(innermost) is OpenPass and info.same_as(innermost.info):
-            self._propagating = False
-            self._close(innermost, now)
-        elif not self._end(is_pass(info), now, None):
+        context = self.context
+        entry = context.innermost
+        if entry is not None and entry is self.stack[-1] and entry.info == info:
+            last = self._events.at
+            try:
+                self._propagating = False
+                self._write(now, END)
+                self.stack.pop()
+                context.innermost = entry.outer
+            except BaseException:
+                self._repair(entry, last, begins=False)
+                raise
+        else:
+            self._end_pass(info, now)
+
+    def _end_pass(self, info: Any, now: int) -> None:
+        """A pass ended well that need not be innermost, nor known."""
+        if not self._end(is_pass(info), now, None):
             self.strays += 1
             self._append(metadata_packet(1, now, f"{UNSEEN}.{self._track}", self.strays))
 
@@ -266,7 +298,7 @@ class ThreadSink:
     # ------------------------------------------------------------------------------- the stack
 
     def _begin(self, entry: Entry, name: str, kind: str, arguments: Mapping[str, Json]) -> None:
-        packet = None
+        last = self._events.at
         try:
             if not self.stack:
                 self._note_handled()
@@ -274,10 +306,10 @@ class ThreadSink:
             if type(entry) is OpenContext:
                 self.context = entry
             self._propagating = False
-            packet = self._packets.begin(monotonic_ns(), name, kind, arguments)
-            self._append(packet)
+            event = self._packets.begin_event(name, kind, arguments)
+            self._write(monotonic_ns(), event)
         except BaseException as error:
-            self._repair(entry, packet, begins=True)
+            self._repair(entry, last, begins=True)
             if self.stack and self.stack[-1] is entry:  # nobody will know that it has begun
                 failure = describe(error, self._handled)
                 self._give_up(len(self.stack) - 1, monotonic_ns(), failure, leaks=False)
@@ -351,48 +383,66 @@ class ThreadSink:
         self, entry: Entry, now: int, arguments: Mapping[str, Json] = _NOTHING, colour: str = ""
     ) -> None:
         """Write the end of the innermost entry and take it off the stack."""
-        packet = None
+        last = self._events.at
         try:
-            packets = self._packets
-            if arguments:
-                packet = packets.end(now, arguments, colour=colour)
-            else:
-                packet = packets.stamped(now, END)
-            self._append(packet)
+            event = self._packets.end_event(arguments, colour) if arguments else END
+            self._write(now, event)
             self._take_off(entry)
         except BaseException:
-            self._repair(entry, packet, begins=False)
+            self._repair(entry, last, begins=False)
             raise
 
     def _take_off(self, entry: Entry) -> None:
         self.stack.pop()
         if type(entry) is OpenPass:
-            self.context.passes.pop()
+            self.context.innermost = entry.outer
         elif type(entry) is OpenContext:
             self.context = entry.outer or self.default
 
-    def _repair(self, entry: Entry | None, packet: bytes | None, *, begins: bool) -> None:
+    def _repair(self, entry: Entry | None, last: int | None, *, begins: bool) -> None:
         """An exception struck in the middle of a begin or an end: make the stack what the journal
         says, and start the packets anew, for names may have been lost on the way.
 
         A signal handler can raise anywhere in here (Ctrl-C does), and so can the lack of memory.
         """
-        is_written = packet is not None and self._journal.has(packet)
+        is_written = self._events.has_written(last)
         if entry is not None and is_written != begins:
-            for entries in (self.stack, self.context.passes):
-                if entries and entries[-1] is entry:
-                    entries.pop()
+            if self.stack and self.stack[-1] is entry:
+                self.stack.pop()
+            if self.context.innermost is entry:
+                self.context.innermost = entry.outer
             if self.context is entry:
                 self.context = entry.outer or self.default
         self._start_packets()
 
     def _start_packets(self) -> None:
-        packets = PacketSequence(self._sequence_id, self._track, CLOCK_MONOTONIC)
-        self._packets = packets
-        self._sequence = packets.integers("sequence")
-        self._depth = packets.integers("depth")
-        self._parent = packets.integers("parent_sequence")
-        self._append(packets.first())
+        self._packets = PacketSequence(self._sequence_id, self._track, CLOCK_MONOTONIC)
+        self._events = EventWriter(self._journal, self._packets)
+        self._write = self._events.write
+        self._heads: dict[Any, bytes] = {}
+        """Heads of begins by PassInfo: to ask one for its name takes TVM longer than all the rest
+        takes here, and some pipelines run again and again.
+        """
+        self._outermost = self._packets.argument("depth", 0)
+        for entry in self.stack:
+            if type(entry) is OpenPass:
+                entry.inside = b""  # made with ids of names that count no more
+        self._append(self._packets.first())
+
+    def _head(self, info: Any) -> bytes:
+        if len(self._heads) >= _KEPT_HEADS:
+            self._heads.clear()
+        head = self._heads[info] = self._events.head_of_pass(info.name)
+        return head
+
+    def _prepare_inside(self, outer: OpenPass) -> bytes:
+        """Depth and parent of the passes directly inside this one."""
+        depth, around = 1, outer.outer
+        while around is not None:
+            depth, around = depth + 1, around.outer
+        parent = self._packets.argument("parent_sequence", outer.sequence)
+        outer.inside = self._packets.argument("depth", depth) + parent
+        return outer.inside
 
     def _note_handled(self) -> None:
         # Its id and not the exception itself, which would keep alive what its frames hold.

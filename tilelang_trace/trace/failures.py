@@ -55,14 +55,19 @@ def main_failure(trace: Trace, found: Sequence[Failure]) -> Failure | None:
     """
     if not found:
         return None
-    statuses = trace.arguments.values("status")
+    flagged = with_status(trace, ERROR_STATUSES)
+    # By row, whether a slice or one around it went on; each is asked once, however deep they are.
+    went_on: dict[int, bool] = {-1: False}
 
     def was_caught(failure: Failure) -> bool:
-        row = failure.row
-        while (row := int(trace.slices.parent[row])) >= 0:
-            if statuses.get(row) not in ERROR_STATUSES:
-                return True
-        return False
+        way = []
+        row = int(trace.slices.parent[failure.row])
+        while row not in went_on and flagged[row]:
+            way.append(row)
+            row = int(trace.slices.parent[row])
+        caught = went_on.get(row, True)
+        went_on.update(dict.fromkeys(way, caught))
+        return caught
 
     return next((f for f in found if not was_caught(f)), found[0])
 

@@ -24,6 +24,44 @@ class Rule:
     """Whether to break it means that the file doesn't hold all that happened."""
 
 
+# Of archives, and of Perfetto itself.
+HIDDEN_TRACE = Rule(
+    "hidden-trace",
+    "passes by what is in a folder, or has a name, that begins with a dot",
+    "pack it under a name without one",
+)
+UNKNOWN_MEMBER = Rule(
+    "unknown-member",
+    "refuses the whole archive (v58; v52 refuses any with a file that is no trace)",
+    "leave it out, or pack it into a folder whose name begins with a dot",
+)
+JSON_MEMBER = Rule(
+    "json-member",
+    "takes it for a trace",
+    "leave it out, or pack it into a folder whose name begins with a dot",
+)
+FOLDER_ENTRY = Rule(
+    "folder-entry", "refuses the whole archive", "pack files only: zip -D, or bundle"
+)
+BAD_MANIFEST = Rule("bad-manifest", "refuses the whole archive", "correct the manifest")
+IDLE_MANIFEST = Rule("idle-manifest", "passes it by silently", "correct the manifest")
+BEFORE_ZERO = Rule(
+    "before-zero",
+    "drops what is moved to before 0, as the names of processes and threads, whose time is 0",
+    "leave the latest trace as it is, and move the others to it: compare -o OUT.zip does",
+)
+SAME_PID = Rule(
+    "same-pid",
+    "makes one process of both",
+    "give each file a machine in the manifest: compare -o OUT.zip does",
+)
+ENGINE = Rule(
+    "engine",
+    "says so itself, when it imports the file",
+    "convert writes a file that it takes without a word",
+)
+
+# Of traces.
 CUT_OFF = Rule(
     "cut-off",
     "refuses JSON objects and gzip that are cut; of a .pftrace it silently shows what is there",
@@ -46,8 +84,8 @@ OVERLAP = Rule(
 )
 ROUNDING = Rule(
     "rounding",
-    "takes a child that sticks out of its parent for an overlap",
-    "convert cuts it to its parent; round begin and end, and subtract then",
+    "takes what sticks out of its parent, or into the next slice, by a rounding for an overlap",
+    "convert cuts it there; round begin and end, and subtract then",
 )
 EMPTY_SLICE = Rule(
     "empty-slice", "nests wrongly what follows at the same time", "convert gives it 1 ns"
@@ -61,11 +99,106 @@ SHIFTED = Rule(
     "convert gives each its own time",
 )
 UNKNOWN_PHASE = Rule("unknown-phase", "passes it by", "convert leaves it out")
+NO_EVENT = Rule(
+    "no-event",
+    "drops an event without a phase, and the whole file where an event is no object",
+    "convert leaves it out",
+    is_loss=True,
+)
+NO_TIME = Rule(
+    "no-time",
+    "drops events whose time is missing or no number; v52 refuses the whole file",
+    "convert leaves it out",
+    is_loss=True,
+)
+FAR_TIME = Rule(
+    "far-time", "shows it centuries away, or drops it", "convert leaves it out", is_loss=True
+)
+NO_DURATION = Rule(
+    "no-duration",
+    "drops slices whose duration is missing or no number; v52 refuses the whole file",
+    "convert gives it 1 ns",
+    is_loss=True,
+)
+ODD_NUMBER = Rule(
+    "odd-number",
+    "refuses the whole file (v52), or all behind it, for a time that is no number of JSON",
+    "convert writes it as a number, or leaves it out where it is none",
+)
+NEGATIVE_TIME = Rule(
+    "negative-time", "drops what is before zero", "convert writes times from the first one on"
+)
+COARSE_TIME = Rule(
+    "coarse-time",
+    "reads times as doubles, and shows this one at another nanosecond",
+    "convert writes times from the first one on, which are exact",
+)
+WIDE_ID = Rule(
+    "wide-id",
+    "takes a pid or tid that is no number of 32 bits for 0: rows fall together",
+    "convert gives small numbers",
+)
+TEXT_ID = Rule(
+    "text-id",
+    "gives a pid or tid that is text a number of its own, and shows the text in place of the name",
+    "convert gives small numbers, and writes the names",
+)
+ZERO_ID = Rule(
+    "zero-id",
+    "takes the tid 0 for the tid that equals the pid: two threads fall together",
+    "convert gives each a number of its own",
+)
+NO_TEXT = Rule("no-text", "takes it for missing", "convert writes it as text")
+NO_ARGUMENTS = Rule(
+    "no-arguments",
+    "passes by arguments that are no object",
+    "convert keeps them as one argument",
+)
+NO_OWNER = Rule(
+    "no-owner",
+    "drops async events without a pid or an id, and instants without their thread or process",
+    "convert gives them one",
+)
+BAD_COUNTER = Rule(
+    "bad-counter",
+    "passes by values of counters that are no numbers, or never ends loading (v52, NaN)",
+    "convert leaves them out",
+)
+BAD_FLOW = Rule(
+    "bad-flow",
+    "reads ids of arrows as numbers, text as hexadecimal ones, and draws no other arrow",
+    "convert draws it",
+)
+LOOSE_FLOW = Rule(
+    "loose-flow",
+    "draws no arrow that has no start, or no slice at one of its ends",
+    "convert leaves it out",
+)
+REUSED_FLOW = Rule(
+    "reused-flow",
+    "draws every arrow with this id from the slice where the first one starts",
+    "convert draws each from its own start",
+)
+SORT_INDEX = Rule(
+    "sort-index",
+    "has another order: v52 passes sort indices by (processes stand by their number of slices, "
+    "threads by tid), later versions take numbers only",
+    "convert numbers them in order, which is the order of threads everywhere; tell processes "
+    "apart by their names",
+)
+COLOUR = Rule("colour", "passes `cname` by: the name decides the colour", "convert leaves it out")
+TOO_DEEP = Rule(
+    "too-deep",
+    "has no place for what has 512 slices around it: it is dropped, or stands at the top (v52)",
+    "record less deep recursion",
+)
 BAD_METADATA = Rule("bad-metadata", "passes it by", "convert leaves it out")
 
 # Of the bytes of a file, and of JSON as text.
 COMPRESSION = Rule(
-    "compression", "does not recognise any but gzip and zip", "convert writes it plain, or as gzip"
+    "compression",
+    "recognises gzip and zip only (v58 zstd too)",
+    "convert writes it plain, or as gzip",
 )
 BEHIND_GZIP = Rule(
     "behind-gzip",
@@ -90,11 +223,6 @@ UNCLOSED = Rule(
 )
 BROKEN_EVENT = Rule(
     "broken-event", "refuses the whole file at it", "convert leaves it out", is_loss=True
-)
-NO_EVENT = Rule(
-    "no-event",
-    "refuses the whole file at what is no object, and counts an error for an empty one",
-    "convert leaves it out",
 )
 NOT_A_NUMBER = Rule(
     "not-a-number",
@@ -132,8 +260,11 @@ SURROGATES = Rule(
     r"refuses the whole file at an escaped surrogate in a text with \", else shows the escape",
     "convert writes characters as UTF-8",
 )
-NESTING = Rule(
-    "nesting", "may refuse or crash", "convert leaves out what is nested deeper", is_loss=True
+DEEP_VALUE = Rule(
+    "deep-value",
+    "takes lists and objects of any depth, which other tools refuse",
+    "convert leaves out what is nested deeper than the limit",
+    is_loss=True,
 )
 TRAILING_TEXT = Rule(
     "trailing-text", "passes it by; strict readers refuse the file", "convert leaves it out"
@@ -186,6 +317,15 @@ class Findings(Sequence[Finding]):
         if self.counts[rule.name] <= KEPT:
             name = place if isinstance(place, str) else place()
             self._kept.append(Finding(name, rule.name, done))
+
+    def extend(self, others: Findings) -> None:
+        """Tell of all that others tell of, behind these."""
+        for finding in others:
+            self.counts[finding.rule] += 1
+            if self.counts[finding.rule] <= KEPT:
+                self._kept.append(finding)
+        told = Counter(finding.rule for finding in others)
+        self.counts.update(others.counts - told)  # those that are only counted
 
     def changed(self, change: Callable[[Finding], Finding]) -> Findings:
         """The same, with each one that is kept changed."""

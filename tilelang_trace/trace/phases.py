@@ -87,13 +87,14 @@ def _endings(trace: Trace, first: Rows, last: Rows) -> tuple[dict[int, str], dic
     badly = [id_ for id_, text in enumerate(trace.strings) if text in (OPEN, *ERROR_STATUSES)]
     ids = trace.arguments.strings("status", len(trace.slices))
     statuses, errors = {}, {}
-    for number in np.flatnonzero(np.isin(ids[last], badly)).tolist():
-        arguments = trace.arguments.of(int(last[number]))
-        parent = int(trace.slices.parent[first[number]])
-        around = trace.arguments.of(parent) if parent >= 0 else {}
-        status = _status(arguments["status"], around.get("status", INCOMPLETE))
+    numbers = np.flatnonzero(np.isin(ids[last], badly)).tolist()
+    all_statuses = trace.arguments.values("status") if numbers else {}
+    all_errors = trace.arguments.values("error") if numbers else {}
+    for number in numbers:
+        row, parent = int(last[number]), int(trace.slices.parent[first[number]])
+        status = _status(all_statuses[row], all_statuses.get(parent, INCOMPLETE))
         statuses[number] = status
-        error = arguments.get("error")
+        error = all_errors.get(row)
         if status == INCOMPLETE and isinstance(error, dict):
             errors[number] = {k: v for k, v in error.items() if k != "detail"}
     return statuses, errors

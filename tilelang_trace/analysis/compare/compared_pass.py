@@ -59,7 +59,9 @@ class ComparedPass:
 
     change: Change
     path: tuple[str, ...]
-    """Names of the passes around it, outermost first, and its own; those of `new` if it has one."""
+    """Names of the passes around it, outermost first, and its own; those of `new` if it has one. Of
+    very many around it the nearest (see `Paths`).
+    """
     phase: str
     kernel: str
     base: OneSide | None

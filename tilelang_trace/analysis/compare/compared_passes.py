@@ -12,7 +12,6 @@ from typing import Any, Literal, TypeAlias, overload
 import numpy as np
 import numpy.typing as npt
 
-from tilelang_trace.analysis.columns import numbered
 from tilelang_trace.analysis.compare.compared_pass import (
     CHANGES,
     VERDICTS,
@@ -183,8 +182,7 @@ class ComparedPasses(Sequence[ComparedPass]):
 
     def texts(self) -> Iterator[str]:
         """The names, phases and kernels of all of them, each at least once."""
-        for path in numbered(self.path)[0].tolist():
-            yield from self.paths[path]
+        yield from self.paths.strings_of(self.path)
         for column in (self.phase, self.kernel, self.base.names):
             yield from column.used()
 

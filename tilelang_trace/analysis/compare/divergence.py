@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from tilelang_trace.analysis.compare.compared_passes import ComparedPasses
 from tilelang_trace.analysis.compare.comparison import Divergence
 from tilelang_trace.analysis.compare.ir_divergence import ir_divergence
 from tilelang_trace.analysis.compare.sides import AllRuns
-from tilelang_trace.analysis.runs import Places
+from tilelang_trace.analysis.runs import ELLIPSIS, NEAREST, Places
 from tilelang_trace.trace.arguments import COMPILE, CONTEXT, PASS, PHASE
 from tilelang_trace.trace.failures import failures, first_line
 from tilelang_trace.trace.model import Trace
@@ -73,7 +74,10 @@ def _of_failed_passes(passes: ComparedPasses, old: Trace, young: Trace) -> Itera
     errors = _lines(old), _lines(young)
     rows_of_sides = passes.base.rows[0], passes.new.rows[0]
     has_failed = np.isin(rows_of_sides[0], [*errors[0]]) | np.isin(rows_of_sides[1], [*errors[1]])
-    for place in np.flatnonzero(has_failed).tolist():
+    first, behind = passes.paths.spans()
+    last_of: dict[int, int] = {}
+    """The last pass inside of each that was looked at, which are the later ones."""
+    for place in np.flatnonzero(has_failed)[::-1].tolist():
         entry = passes[place]
         if entry.base is None or entry.new is None:
             continue
@@ -82,12 +86,13 @@ def _of_failed_passes(passes: ComparedPasses, old: Trace, young: Trace) -> Itera
             of_side.get(row) if row is not None else None for of_side, row in zip(errors, rows)
         ]
         if lines[0] != lines[1]:
-            last = place
-            inner = passes.paths.depth(passes.path) > len(entry.path)
-            while last + 1 < len(passes) and inner[last + 1]:
-                if passes[last + 1].path[: len(entry.path)] != entry.path:
+            last, own = place, passes.path[place]
+            while last + 1 < len(passes):
+                path = passes.path[last + 1]
+                if not first[own] < first[path] < behind[own]:
                     break
-                last += 1
+                last = last_of.get(last + 1, last + 1)
+            last_of[place] = last
             detail = _how_it_failed(lines[0], lines[1])
             yield _Event(last + 0.5, Divergence("failure", entry.path, detail))
 
@@ -109,13 +114,14 @@ def _of_other_failures(passes: ComparedPasses, old: Trace, young: Trace) -> Iter
     """What is no pass and failed on one side only: a code generator, an outside compiler."""
     sides = [_failed_elsewhere(trace) for trace in (old, young)]
     for number, trace in enumerate((old, young)):
+        in_time, places = _PlaceInTime(passes, trace, number), Places(trace)
         for key, rows in sides[number].items():
             on_both = len(sides[1 - number].get(key, ()))
             lines = (None, key[1]) if number else (key[1], None)
             for row in rows[on_both:]:
                 yield _Event(
-                    _place(passes, trace, row, number),
-                    Divergence("failure", _path(trace, row), _how_it_failed(*lines)),
+                    in_time.of(row),
+                    Divergence("failure", _path(trace, places, row), _how_it_failed(*lines)),
                 )
 
 
@@ -128,18 +134,29 @@ def _failed_elsewhere(trace: Trace) -> dict[tuple[str, str], list[int]]:
     return found
 
 
-def _place(passes: ComparedPasses, trace: Trace, row: int, number: int) -> float:
-    """Behind the last pass that began before the end of this slice."""
-    rows = passes.side("new" if number else "base").rows[0]
-    begin = np.where(rows >= 0, trace.slices.begin[rows], trace.slices.end[row])
-    before = np.flatnonzero(begin < trace.slices.end[row])
-    return float(before[-1]) + 0.5 if len(before) else -0.5
+class _PlaceInTime:
+    """Tells behind which pass something is."""
+
+    def __init__(self, passes: ComparedPasses, trace: Trace, number: int) -> None:
+        rows = passes.side("new" if number else "base").rows[0]
+        there = np.flatnonzero(rows >= 0)
+        begins = trace.slices.begin[rows[there]]
+        order = np.argsort(begins, kind="stable")
+        self._ends = trace.slices.end
+        self._begins, self._last = begins[order], np.maximum.accumulate(there[order])
+
+    def of(self, row: int) -> float:
+        """Behind the last pass that began before the end of this slice."""
+        before = int(np.searchsorted(self._begins, self._ends[row]))
+        return float(self._last[before - 1]) + 0.5 if before else -0.5
 
 
-def _path(trace: Trace, row: int) -> tuple[str, ...]:
+def _path(trace: Trace, places: Places, row: int) -> tuple[str, ...]:
+    nearest = list(islice(places.enclosing(row), NEAREST + 1))
     around = [
         trace.name(above)
-        for above in Places(trace).enclosing(row)
+        for above in nearest[:NEAREST]
         if trace.category(above) not in (COMPILE, CONTEXT, PHASE)
     ]
-    return (*reversed(around), trace.name(row))
+    more = (ELLIPSIS,) if len(nearest) > NEAREST else ()
+    return (*more, *reversed(around), trace.name(row))

@@ -111,6 +111,7 @@ class _Work:
             slices.parent, slices.duration, slices.parent >= 0
         )
         self._status = trace.arguments.values("status")
+        self._any_ended_badly = any(status in _CUT_SHORT for status in self._status.values())
 
     def found(self, in_base: dict[int, int]) -> dict[_Place, int]:
         """The rows of what directly lies in these rows, which are given with their rows in base."""
@@ -126,7 +127,7 @@ class _Work:
     def ended_badly(self, row: int) -> bool:
         """Whether a slice, or at -1 anything at all, has not come to its end."""
         if row < 0:
-            return any(status in _CUT_SHORT for status in self._status.values())
+            return self._any_ended_badly
         return self._status.get(row) in _CUT_SHORT
 
     def side(self, row: int | None) -> OneSide | None:

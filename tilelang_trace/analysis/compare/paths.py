@@ -1,4 +1,8 @@
-"""Where passes stand, by the names of those around them: a number for each different path."""
+"""Where passes stand, by the names of those around them: a number for each different path.
+
+A path in words has the last `NEAREST` names, behind an ellipsis where there are more: in a tree
+that is a hundred thousand levels deep, all of them would be as many as the square of that.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +13,12 @@ import numpy as np
 from tilelang_trace.analysis.columns import numbered
 from tilelang_trace.analysis.compare.forest import Children, Forest
 from tilelang_trace.analysis.compare.texts import Texts, in_common
-from tilelang_trace.trace.model import Ids
+from tilelang_trace.analysis.runs import ELLIPSIS, NEAREST
+from tilelang_trace.trace.model import Ids, Ints
 
 
 class Paths:
-    """Paths by number. A path is the number of the one around it, and a name."""
+    """Paths by number. A path is the number of the one around it, which is lower, and a name."""
 
     def __init__(self) -> None:
         self.parent: list[int] = []
@@ -24,11 +29,38 @@ class Paths:
         self._known: dict[tuple[str, ...], int] = {}
 
     def __getitem__(self, number: int) -> tuple[str, ...]:
-        names = []
-        while number >= 0:
+        names: list[str] = []
+        while number >= 0 and len(names) <= NEAREST:
             names.append(self._strings[self.name[number]])
             number = self.parent[number]
-        return tuple(reversed(names))
+        more = number >= 0
+        return (*[ELLIPSIS] * more, *reversed(names))
+
+    def spans(self) -> tuple[Ints, Ints]:
+        """For each path its place in a walk through all of them from the top, and the first place
+        behind all that begin with it.
+        """
+        size = np.ones(len(self.parent), np.int64).tolist()
+        for number in range(len(size) - 1, -1, -1):
+            if self.parent[number] >= 0:
+                size[self.parent[number]] += size[number]
+        first: list[int] = []
+        free = [0]  # for the next path in each; the first number is for those at the top
+        for parent, places in zip(self.parent, size):
+            first.append(free[parent + 1])
+            free[parent + 1] += places
+            free.append(first[-1] + 1)
+        return np.array(first, np.int64), np.array(first, np.int64) + size
+
+    def strings_of(self, paths: Ids) -> list[str]:
+        """The names in these paths, each once."""
+        used = np.zeros(len(self.parent) + 1, np.bool_)
+        used[paths] = True
+        for number in range(len(self.parent) - 1, -1, -1):
+            if used[number]:
+                used[self.parent[number]] = True
+        names = np.unique(np.array(self.name, np.int64)[np.flatnonzero(used[:-1])])
+        return [self._strings[name] for name in names.tolist()]
 
     def depth(self, paths: Ids) -> Ids:
         """How many names each of these paths has."""

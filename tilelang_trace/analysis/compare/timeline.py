@@ -5,6 +5,7 @@ It has the threads of base, then those of new, then the rows of differences.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal, TypeAlias
@@ -161,9 +162,10 @@ def _add_differences(
         # Without a slice the row would not be shown, and nobody would know why.
         whole = np.array([begin.min()]), np.array([end.max()])
         joint.add_slices(joint.add_row(title), *whole, [f"no {title}"], [f"{DIFFERENCE},same"])
+    lanes = Counter(in_base for in_base, _ in found)
     for in_base, lane in sorted(found):
         name = f"{DIFFERENCE}, only in base" if in_base else title
-        if sum(other == in_base for other, _ in found) > 1:
+        if lanes[in_base] > 1:
             name += f", {joint.lane_name(lane)}"
         # Of slices at equal times the first is the parent, as it is on the side.
         entries = sorted(found[in_base, lane], key=lambda item: item[0])

@@ -10,9 +10,9 @@ start together: the one whose times are latest stays, the others are moved. (Mov
 lose what has the time 0, as the names of processes in JSON have.)
 
 Perfetto moves a .pftrace only by a clock of its ClockSnapshot, and takes what is in a .gz for
-another file. So compressed traces go in unpacked, and what can't be moved, or opened at all (a
-.pftrace without a start time or of another tool, a pass-event log, a folder of journals), is
-written anew: as JSON, if it has no start time.
+another file. So compressed traces go in unpacked, and what can't be moved or opened (a .pftrace
+without a start time or of another tool, a pass-event log, a folder of journals), and JSON that had
+to be mended, is written anew: as JSON, if it has no start time.
 
 Sources: Perfetto's docs/reference/perfetto-manifest.md; perfetto_manifest_reader.cc; and the tests
 test_sync_to_file_offset, test_trace_time_file and test_clockless_manual_cross_machine in
@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +31,7 @@ import orjson
 
 from tilelang_trace.errors import UserError
 from tilelang_trace.formats import envelope, files
+from tilelang_trace.formats.archives.manifest import is_manifest
 from tilelang_trace.formats.archives.members import Member
 from tilelang_trace.formats.archives.writing import zipped
 from tilelang_trace.formats.clocks import shift_in
@@ -42,7 +42,6 @@ from tilelang_trace.trace.model import Trace
 ENDING = ".zip"
 
 _MANIFEST = "perfetto_manifest.json"
-_MANIFEST_BEGIN = re.compile(rb'\s*\{\s*"perfetto_manifest"')
 _BOOT = "BOOTTIME"
 
 
@@ -53,6 +52,25 @@ class Original:
     path: str
     """Empty, or no file, if it is to be written anew."""
     trace: Trace
+    unpacked: bytes | None = None
+    """What an archive has there: it is not opened once more for each trace in it."""
+
+    def content(self) -> bytes | None:
+        """The bytes of the file, unpacked; None if there is none. Raises UserError."""
+        if self.unpacked is None and files.is_file(self.path):
+            return files.content(self.path)
+        return self.unpacked
+
+    def for_perfetto(self) -> bytes | None:
+        """The bytes of the file, if Perfetto can be given them as they are: None for a log, for
+        JSON in which something had to be mended, and if there is no file. Raises UserError.
+
+        A .pftrace goes out whatever was mended in it: it may hold what no Trace keeps.
+        """
+        data = self.content()
+        known = files.LOG if data is None else files.sniff(data)
+        mended = known is files.JSON and self.trace.findings.total
+        return None if known is files.LOG or mended else data
 
 
 @dataclass(frozen=True)
@@ -97,14 +115,9 @@ def moved_in(members: Sequence[Member]) -> dict[str, int]:
         return {}
 
 
-def is_manifest(data: bytes) -> bool:
-    """Whether a member of an archive is its manifest."""
-    return bool(_MANIFEST_BEGIN.match(data))
-
-
 def sides_in(path: str) -> tuple[str, str]:
     """The paths of base and new in such an archive. Raises UserError if it is none."""
-    names = {name.partition(".")[0]: f"{path}/{name}" for name in files.names_in(path)}
+    names = {name.partition(".")[0]: f"{path}/{name}" for name in files.contents_in(path)}
     if set(names) != {"base", "new"}:
         raise UserError(f"{path}: no archive with a trace base and a trace new")
     return names["base"], names["new"]
@@ -131,17 +144,16 @@ class _Member:
 def _member(machine: str, original: Original) -> _Member:
     trace, name = original.trace, Path(original.path).name
     first = boot_time_of(trace, envelope.earliest(trace))
-    known, data = files.JSON, b""
-    if files.is_file(original.path):
-        data = files.content(original.path)
-        known = files.sniff(data)
-    if known is files.LOG or not data or (known is files.PFTRACE and first is None):
+    data = original.for_perfetto()
+    known = files.JSON if data is None else files.sniff(data)
+    if data is None or (known is files.PFTRACE and first is None):
         known = files.JSON if first is None else files.PFTRACE
         data = b"".join(known.write(trace))
+    shift = shift_in(data, trace)
     clock: str | None = _BOOT
     if known is files.JSON or first is None:
-        first, clock = _first_in_json(data), None
-    return _Member(machine, known.ending, data, first, clock, name, shift_in(data, trace))
+        first, clock = envelope.earliest(trace) + shift, None
+    return _Member(machine, known.ending, data, first, clock, name, shift)
 
 
 def _members(originals: Mapping[str, Original]) -> list[_Member]:
@@ -150,14 +162,6 @@ def _members(originals: Mapping[str, Original]) -> list[_Member]:
 
 def _files(members: list[_Member]) -> dict[str, bytes]:
     return {_MANIFEST: _manifest(members), **{m.path: m.data for m in members}}
-
-
-def _first_in_json(data: bytes) -> int:
-    """The time of the first event, ns; names of processes and threads are none."""
-    document = orjson.loads(data)
-    events = document["traceEvents"] if isinstance(document, dict) else document
-    times = (event["ts"] for event in events if event["ph"] != "M")
-    return round(min(times, default=0) * 1000)
 
 
 def _manifest(members: list[_Member]) -> bytes:

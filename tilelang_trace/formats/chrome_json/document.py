@@ -15,15 +15,14 @@ import orjson
 
 from tilelang_trace import limits, long_work
 from tilelang_trace.formats.chrome_json.exact_times import with_exact_times
-from tilelang_trace.formats.chrome_json.mend import Hopeless, mended
+from tilelang_trace.formats.chrome_json.mend import LEVELS_AROUND, Hopeless, mended
 from tilelang_trace.formats.chrome_json.places import BOUNDARY, Places
 from tilelang_trace.formats.chrome_json.scan import Unfinished, end_of_string, end_of_value
 from tilelang_trace.trace import findings
 from tilelang_trace.trace.findings import Findings, Rule
 from tilelang_trace.trace.json_values import Json
 
-Event = dict[str, Json]
-
+_BROKEN = object()
 _BLOCK = 1 << 15
 _KEPT_BYTES = 1 << 20
 """Of what stands beside the events, all together."""
@@ -37,7 +36,7 @@ _BEGIN = re.compile(rb"[{\[]")
 _WORD = re.compile(rb"[^\s,{}\[\]\"]+|.", re.DOTALL)
 _BEGIN_EVENT = re.compile(rb"\s*,?\s*(?=\{)")
 _NEXT_EVENT = re.compile(rb'\}(?=\s*(?:,?\s*\{\s*"|\]\s*(?:\}\s*)?\Z))')
-_TRIES = 8
+_TRIES = 4
 _FILE_START = re.compile(rb'\s*(?:\[\s*)?\{\s*"')
 _LOOKED_AT = 64
 """Bytes at the start of a file by which Perfetto knows what it is."""
@@ -55,7 +54,7 @@ class Document:
     """What is in the text of a JSON trace."""
 
     def __init__(self, data: bytes) -> None:
-        self.events: list[tuple[int, list[Event]]] = []
+        self.events: list[tuple[int, list[Json]]] = []
         """Events that follow each other, with the number of the first of them."""
         self.beside: dict[str, Json] = {}
         """What stands beside the list of events, unless it is large."""
@@ -67,7 +66,7 @@ class Document:
         """How many events there are, broken ones too."""
         self.kept = 0
         self._data = data
-        self._nesting = limits.current().nesting
+        self._nesting = limits.current().nesting + LEVELS_AROUND
         self._room = _KEPT_BYTES
         self._last_boundary = len(data)
         """No boundary between events begins behind it."""
@@ -203,10 +202,11 @@ class Document:
 
     def _value(self, text: bytes) -> Json:
         """What a text means; None if it can't be told."""
-        return self._parsed(text, lambda rule, done: None)[0]
+        value, _ = self._parsed(text, lambda rule, done: None)
+        return None if value is _BROKEN else value
 
     def _parsed(self, text: bytes, tell: Callable[[Rule, str], None]) -> tuple[Json, bytes]:
-        """What a text means, and the good JSON that says it; None if it can't be told."""
+        """What a text means, and the good JSON that says it; _BROKEN if it can't be told."""
         try:
             value = orjson.loads(text)
             brackets = text.count(b"{") + text.count(b"[")
@@ -217,7 +217,7 @@ class Document:
         try:
             value, text, mends = mended(text)
         except Hopeless:
-            return None, text
+            return _BROKEN, text
         for rule, done in mends:
             tell(rule, done)
         return value, text
@@ -298,7 +298,7 @@ class Document:
         self._add(with_exact_times(text, events), start, stop)
         return True
 
-    def _add(self, events: list[Event], start: int, stop: int) -> None:
+    def _add(self, events: list[Json], start: int, stop: int) -> None:
         self.places.add(self.count + 1, len(events), start, stop)
         self.events.append((self.count + 1, events))
         self.count += len(events)
@@ -325,15 +325,13 @@ class Document:
             self._tell(lambda: f"event {number} ({self.places.byte(place)})", rule, done)
 
         event, text = self._parsed(self._data[start:end], tell)
-        if isinstance(event, dict):
-            self._add(with_exact_times(text, [event]), start, end)
+        if event is not _BROKEN:
+            events = with_exact_times(text, [event]) if isinstance(event, dict) else [event]
+            self._add(events, start, end)
             return end
-        if first != b"{":
-            tell(findings.NO_EVENT, "left out")
-        else:
-            if is_whole:
-                end = self._next_event(start, end) or end
-            tell(findings.BROKEN_EVENT, "left out")
+        if is_whole and first == b"{":
+            end = self._next_event(start, end) or end
+        tell(findings.BROKEN_EVENT, "left out")
         self.count = number
         self.places.add(number, 1, start, end)
         return end
@@ -347,6 +345,8 @@ class Document:
         ):  # a closing bracket is missing before it
             ends = sorted([*ends, wrong_at])
         first = ends[0] if ends and stop == len(self._data) else None
+        if self._lost > len(self._data):  # there is so much broken that no time is left to look
+            return first
         return next(filter(self._is_followed, ends), first)
 
     def _is_followed(self, place: int) -> bool:

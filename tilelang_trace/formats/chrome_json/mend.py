@@ -54,6 +54,10 @@ _CONTROL = re.compile(rb"[\x00-\x1f]")
 _NO_ASCII = re.compile(rb"[\x80-\xff]+")
 
 
+LEVELS_AROUND = 2
+"""An argument is inside of an event and its args."""
+
+
 class Hopeless(Exception):
     """It can't be told what the text means."""
 
@@ -69,7 +73,7 @@ def mended(text: bytes) -> tuple[Json, bytes, list[Mend]]:
 
 
 def _parts(text: bytes, mends: list[Mend]) -> list[bytes]:
-    deepest = limits.current().nesting
+    deepest = limits.current().nesting + LEVELS_AROUND
     if text.count(b"{") + text.count(b"[") > deepest:
         text = b"".join(_shallow(text, deepest, mends))
     parts = []
@@ -94,7 +98,7 @@ def _shallow(text: bytes, deepest: int, mends: list[Mend]) -> Iterator[bytes]:
             depth += 1
             if depth > deepest and not cut_at:
                 cut_at = depth
-                mends.append((findings.NESTING, f"what is below level {deepest} is left out"))
+                mends.append((findings.DEEP_VALUE, f"what is below level {deepest} is left out"))
                 yield b"null"
         elif first in b"}]":
             depth -= 1

@@ -9,10 +9,10 @@ something that our writer does not write: so that both ways say the same of ever
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 from operator import itemgetter
 
 import numpy as np
+import numpy.typing as npt
 import orjson
 
 from tilelang_trace import long_work
@@ -20,12 +20,15 @@ from tilelang_trace.errors import UserError
 from tilelang_trace.formats import envelope
 from tilelang_trace.formats.chrome_json import escapes
 from tilelang_trace.formats.chrome_json.document import Document
-from tilelang_trace.formats.chrome_json.events import CLOCK, EventReader
-from tilelang_trace.trace import failures, findings
+from tilelang_trace.formats.chrome_json.events import EventReader
+from tilelang_trace.formats.chrome_json.times import CLOCK
+from tilelang_trace.trace import failures
 from tilelang_trace.trace.build import TraceBuilder
 from tilelang_trace.trace.findings import Rule
 from tilelang_trace.trace.json_values import Json
 from tilelang_trace.trace.model import Ints
+
+Floats = npt.NDArray[np.float64]
 
 _START = b'{"traceEvents":[\n'
 _END = b'\n],\n"displayTimeUnit":"ns",\n"otherData":'
@@ -59,28 +62,12 @@ def read_any(data: bytes) -> TraceBuilder:
         if document.beside:
             reader.builder.metadata[BESIDE] = document.beside
         _tell_escapes(data, document)
-    phases = 0
-    for _, block in document.events:
-        for event in block:
-            phases += isinstance(event.get("ph"), str)
-            if event.get("ph") == "M":
-                reader.take_name(event)
-    if document.kept and not phases:
-        raise UserError(
-            f'JSON, but no trace: none of {document.kept} objects is an event with "ph"'
-        )
     long_work.stage("taking in events", document.count, "events")
     document.events.reverse()
     while document.events:  # each is gone when it is taken, for the memory
-        first, block = document.events.pop()
-        for number, event in enumerate(block, first):
-            phase = event.get("ph")
-            if not isinstance(phase, str):
-                rule = findings.BROKEN_EVENT if event else findings.NO_EVENT
-                place = partial(document.places.event, number)
-                document.findings.add(place, rule, 'left out: it has no "ph"')
-            elif phase != "M":
-                reader.take(number, event)
+        first, events = document.events.pop()
+        for number, event in enumerate(events, first):
+            reader.take(number, event)
         long_work.reached(first)
     return reader.finish()
 
@@ -176,8 +163,7 @@ def _take_slices(reader: EventReader, events: list[dict[str, Json]]) -> None:
     if any(set(map(type, field)) != {type_} for field, type_ in zip(fields, _TYPES)):
         raise _Unlike
     ts, dur, _, tid, names, categories, arguments = fields
-    begin = _ns(ts)
-    end = begin + _ns(dur)
+    begin, end = _ns(ts, dur)
     extremes = (int(part(times)) for part in (np.min, np.max) for times in (begin, end))
     if origin not in CLOCK or any(origin + time not in CLOCK for time in extremes):
         raise _Unlike
@@ -197,13 +183,22 @@ def _take_slices(reader: EventReader, events: list[dict[str, Json]]) -> None:
         add(row, of_slice)
 
 
-def _ns(times: Sequence[float]) -> Ints:
-    """Times in ns, as `EventReader` takes them."""
+def _ns(ts: Sequence[float], dur: Sequence[float]) -> tuple[Ints, Ints]:
+    """Begins and ends in ns, as `times` takes them."""
+    whole, rest = zip(*(_exact(times) for times in (ts, dur)))
+    return whole[0] + _nearest(rest[0]), whole[0] + whole[1] + _nearest(rest[0] + rest[1])
+
+
+def _exact(times: Sequence[float]) -> tuple[Ints, Floats]:
     us = np.array(times)
     if not np.all(np.abs(us) < _FARTHEST_US):
         raise _Unlike
     whole = np.trunc(us)
-    ns: Ints = whole.astype(np.int64) * 1000 + np.rint((us - whole) * 1000).astype(np.int64)
+    return whole.astype(np.int64) * 1000, (us - whole) * 1000
+
+
+def _nearest(rest: Floats) -> Ints:
+    ns: Ints = np.rint(rest).astype(np.int64)
     return ns
 
 

@@ -212,21 +212,6 @@ class _Names:
         return known
 
 
-class _Integers(dict[int, bytes]):
-    """An integer argument as a field of an event, by its value; what was asked for once is kept."""
-
-    def __init__(self, packets: PacketSequence, name: str) -> None:
-        super().__init__()
-        self._packets = packets
-        self._name = name
-
-    def __missing__(self, value: int) -> bytes:
-        field = self._packets.argument(self._name, value)
-        if len(self) < _KEPT:
-            self[value] = field
-        return field
-
-
 class PacketSequence:
     """The packets of one track: one sequence each, so that names and defaults are said once.
 
@@ -243,12 +228,12 @@ class PacketSequence:
         self._first = sequence + field_varint(13, _STATE_CLEARED) + field_bytes(59, defaults)
         self.before_time = sequence + field_varint(13, _NEEDS_STATE) + b"\x40"
         """The fields before those of the event, up to the key of the timestamp."""
-        self._new = bytearray()
-        """Interned data that the next packet has to carry."""
-        self._categories = _Names(1, self._new)
-        self._events = _Names(2, self._new)
-        self._arguments = _Names(3, self._new)
-        self._texts = _Names(29, self._new)
+        self.new = bytearray()
+        """Interned data that the next packet has to carry; `take_new` takes it."""
+        self._categories = _Names(1, self.new)
+        self._events = _Names(2, self.new)
+        self._arguments = _Names(3, self.new)
+        self._texts = _Names(29, self.new)
         self._heads: dict[tuple[str, str], bytes] = {}
         self._annotations: dict[tuple[str, Json, type], bytes] = {}
 
@@ -268,20 +253,26 @@ class PacketSequence:
         ended_flows: Iterable[int] = (),
     ) -> bytes:
         """Begin of a slice; `colour` is a text whose hash Perfetto takes for the slice's colour."""
+        event = self.begin_event(name, category, arguments, colour)
+        return self.stamped(time, event + flow_fields(flows, ended_flows))
+
+    def begin_event(
+        self, name: str, category: str, arguments: Mapping[str, Json], colour: str = ""
+    ) -> bytes:
+        """The fields of the same event."""
         if colour:
             event = self.begin_of(category, colour) + self.event_name(name)
         else:
             event = self.head(name, category)
-        for argument, value in arguments.items():
-            event += self.argument(argument, value)
-        return self.stamped(time, event + flow_fields(flows, ended_flows))
+        return event + self._arguments_of(arguments)
 
     def end(self, time: int, arguments: Mapping[str, Json] = {}, *, colour: str = "") -> bytes:
         """End of the innermost open slice; its arguments join those of the begin."""
-        event = END
-        for argument, value in arguments.items():
-            event += self.argument(argument, value)
-        return self.stamped(time, event + _colour(colour))
+        return self.stamped(time, self.end_event(arguments, colour))
+
+    def end_event(self, arguments: Mapping[str, Json], colour: str = "") -> bytes:
+        """The fields of the same event."""
+        return END + self._arguments_of(arguments) + _colour(colour)
 
     def instant(
         self,
@@ -294,8 +285,7 @@ class PacketSequence:
     ) -> bytes:
         """An event without a duration."""
         event = field_varint(9, _INSTANT) + self._categories_of(category) + self.event_name(name)
-        for argument, value in arguments.items():
-            event += self.argument(argument, value)
+        event += self._arguments_of(arguments)
         return self.stamped(time, event + flow_fields((), ended_flows))
 
     def counter(self, time: int, value: float) -> bytes:
@@ -305,7 +295,7 @@ class PacketSequence:
     def stamped(self, time: int, event: bytes) -> bytes:
         """The packet of an event (the fields of a TrackEvent) at a time, ns."""
         body = self.before_time + varint(time) + b"\x5a" + varint(len(event)) + event
-        if self._new:
+        if self.new:
             body += field_bytes(12, self.take_new())
         return varint(len(body)) + body
 
@@ -313,8 +303,8 @@ class PacketSequence:
         """The interned data (a field's content) that no packet has yet; the caller writes them, no
         later than what needs them.
         """
-        new = bytes(self._new)
-        self._new.clear()
+        new = bytes(self.new)
+        self.new.clear()
         return new
 
     def head(self, name: str, category: str) -> bytes:
@@ -351,16 +341,15 @@ class PacketSequence:
                 self._annotations[key] = known
         return known
 
-    def integers(self, name: str) -> Mapping[int, bytes]:
-        """The same as `argument` for one name, with integer values: looked up at less cost."""
-        return _Integers(self, name)
-
     def integer(self, name: str, width: int) -> bytes:
         """What stands in front of an integer that takes `width` bytes as a varint: with it, this is
         what `argument` gives.
         """
         named = self._named(name)
         return b"\x22" + varint(len(named) + 1 + width) + named + b"\x20"
+
+    def _arguments_of(self, arguments: Mapping[str, Json]) -> bytes:
+        return b"".join([self.argument(name, value) for name, value in arguments.items()])
 
     def _categories_of(self, category: str) -> bytes:
         parts = category.split(",") if category else ()

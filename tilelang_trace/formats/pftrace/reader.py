@@ -192,6 +192,7 @@ class _Placing:
             statuses = Arguments(self._columns, texts).strings("status", len(self._events))[begins]
             known = [strings.ids[status] for status in ERROR_STATUSES if status in strings.ids]
             is_error = np.isin(statuses, known)
+            written = categories.copy()  # what is bare now may be what another one was
             for id_, bare_id in flagged.items():
                 categories[is_error & (written == id_)] = bare_id
         return categories

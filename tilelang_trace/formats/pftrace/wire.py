@@ -33,7 +33,7 @@ def _varint(value: int) -> bytes:
 
 
 _SMALL = [_varint(value) for value in range(1 << 14)]
-_LOW = [bytes((value & 0x7F | 0x80, value >> 7 | 0x80)) for value in range(1 << 14)]
+LOW_BITS = [bytes((value & 0x7F | 0x80, value >> 7 | 0x80)) for value in range(1 << 14)]
 """14 bits of a longer varint: two bytes that both say that more follow."""
 
 
@@ -42,13 +42,13 @@ def varint(value: int) -> bytes:
     if value < 1 << 14:
         return _SMALL[value]
     if value < 1 << 28:
-        return _LOW[value & 0x3FFF] + _SMALL[value >> 14]
+        return LOW_BITS[value & 0x3FFF] + _SMALL[value >> 14]
     if value < 1 << 42:
-        return _LOW[value & 0x3FFF] + _LOW[value >> 14 & 0x3FFF] + _SMALL[value >> 28]
+        return LOW_BITS[value & 0x3FFF] + LOW_BITS[value >> 14 & 0x3FFF] + _SMALL[value >> 28]
     return (
-        _LOW[value & 0x3FFF]
-        + _LOW[value >> 14 & 0x3FFF]
-        + _LOW[value >> 28 & 0x3FFF]
+        LOW_BITS[value & 0x3FFF]
+        + LOW_BITS[value >> 14 & 0x3FFF]
+        + LOW_BITS[value >> 28 & 0x3FFF]
         + varint(value >> 42)
     )
 

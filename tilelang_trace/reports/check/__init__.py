@@ -1,0 +1,1 @@
+"""What `check` found, as text: one file an output."""
