@@ -17,8 +17,7 @@ import pytest
 from tests.traces import failed_compile, nested_compile
 from tilelang_trace import limits
 from tilelang_trace.errors import UserError
-from tilelang_trace.formats import files
-from tilelang_trace.formats.archives import members
+from tilelang_trace.formats import compression, files
 from tilelang_trace.formats.archives.writing import tar_gzipped, zipped
 from tilelang_trace.trace.model import Trace
 
@@ -182,10 +181,10 @@ def test_too_many_members(tmp_path: Path, pack: Callable[..., bytes]) -> None:
 
 
 def test_bombs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(members, "_PLAIN_BYTES", 1 << 20)
+    monkeypatch.setattr(compression, "_PLAIN_BYTES", 1 << 20)
     zeros = b"\x0a\x04abcd" + bytes(3 << 20)
     half = zeros[: 3 << 19]
-    assert members.Budget(len(zipped({"a": zeros}))).left < len(zeros), "it is a bomb"
+    assert compression.Budget(len(zipped({"a": zeros}))).left < len(zeros), "it is a bomb"
     for bomb in (
         zipped({"trace.pftrace": zeros}),
         zipped({"a.pftrace": half, "b.pftrace": half}),

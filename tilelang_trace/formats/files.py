@@ -17,11 +17,16 @@ from importlib import import_module
 from pathlib import Path
 from typing import cast
 
+import orjson
+
 from tilelang_trace import limits, long_work
 from tilelang_trace.errors import UserError
-from tilelang_trace.formats.archives.members import is_archive, members, uncompressed
+from tilelang_trace.formats.archives.members import is_archive, members
+from tilelang_trace.formats.compression import uncompressed
+from tilelang_trace.formats.encoding import utf8
 from tilelang_trace.formats.pftrace.wire import top_level_fields
 from tilelang_trace.trace.build import TraceBuilder
+from tilelang_trace.trace.findings import Findings
 from tilelang_trace.trace.model import Trace
 
 # Measured with zlib 1.2.13: the size of the plain one, and the time by plain byte (1,000,000 slices
@@ -115,9 +120,10 @@ def check_keeps_data(path: str | os.PathLike[str]) -> None:
 
 def read(path: str | os.PathLike[str]) -> Trace:
     """The Trace in a file, whatever its name. Raises UserError if it is no trace."""
-    data = content(path)
+    told = Findings()
+    data = content(path, told)
     with _told_of(path):
-        builder = _parsed(data, path)
+        builder = _parsed(data, path, told)
         del data  # the Trace may be as large as the file: they need not be there together
         return _built(builder, path)
 
@@ -125,12 +131,17 @@ def read(path: str | os.PathLike[str]) -> Trace:
 def read_content(data: bytes, path: str | os.PathLike[str]) -> Trace:
     """The Trace in bytes that `contents_in` has for this path. Raises UserError."""
     with _told_of(path):
-        return _built(_parsed(data, path), path)
+        return _built(_parsed(data, path, Findings()), path)
 
 
-def _parsed(data: bytes, path: str | os.PathLike[str]) -> TraceBuilder:
+def _parsed(data: bytes, path: str | os.PathLike[str], told: Findings) -> TraceBuilder:
+    """A builder with what the bytes say, and what was told of them before."""
     long_work.stage(f"reading {Path(path).name}", len(data), long_work.BYTES)
-    return sniff(data).read(data)
+    known = sniff(data)
+    builder = known.read(utf8(data, told))
+    told.extend(builder.findings)
+    builder.findings = told
+    return builder
 
 
 def _built(builder: TraceBuilder, path: str | os.PathLike[str]) -> Trace:
@@ -138,8 +149,8 @@ def _built(builder: TraceBuilder, path: str | os.PathLike[str]) -> Trace:
     return builder.build()
 
 
-def content(path: str | os.PathLike[str]) -> bytes:
-    """The bytes of the trace in a file, unpacked if it is compressed.
+def content(path: str | os.PathLike[str], told: Findings | None = None) -> bytes:
+    """The bytes of the trace in a file, unpacked if it is compressed, which may be told.
 
     Of an archive they are those of the one trace in it; `both.zip/base.pftrace` names one of
     several. Raises UserError.
@@ -147,7 +158,7 @@ def content(path: str | os.PathLike[str]) -> bytes:
     long_work.stage(f"opening {Path(path).name}")
     with _told_of(path):
         file, wanted = _file_and_member(Path(path))
-        data = uncompressed(read_bytes(file))
+        data = uncompressed(read_bytes(file), None, told)
         if is_archive(data):
             return _the_one(os.fspath(file), _traces_in(data), wanted)
         if wanted:
@@ -239,25 +250,50 @@ def _the_one(archive: str, traces: dict[str, bytes], wanted: str) -> bytes:
 
 def sniff(data: bytes) -> Format:
     """The format of these bytes. Raises UserError if they are none that is known."""
-    start = data[:4096].lstrip(b" \t\r\n")
+    head = utf8(data[:_HEAD])
+    start = head.lstrip(b" \t\r\n")
     if not start:
         raise UserError("the file is empty: no trace")
-    if data[:1] == b"\x0a" and (start[:1] not in b"{[" or _starts_with_a_packet(data)):
+    if data[:1] == b"\x0a" and (start[:1] not in b"{[<" or _starts_with_a_packet(data)):
         return PFTRACE
     if start.startswith(b"["):
         return JSON
     if start.startswith(b"{"):
-        line = data.lstrip(b" \t\r\n").partition(b"\n")[0]
-        return LOG if b'"pass_events"' in line and b'"traceEvents"' not in line else JSON
+        return LOG if _is_log(data if head == data[:_HEAD] else head) else JSON
     if data.startswith(b"\x89PNG"):
         return PNG
     if start.startswith((b"<?xml", b"<svg")):
         return SVG
+    for beginning, what in _NO_TRACES.items():
+        if start[: len(beginning)].lower() == beginning:
+            raise UserError(f"no trace, but {what}")
     shown = data[:16].decode("ascii", "backslashreplace")
     raise UserError(
         "neither a Perfetto trace, Chrome JSON nor a pass-event log: "
         f"it starts with {shown!r} (byte 0)"
     )
+
+
+def _is_log(data: bytes) -> bool:
+    line = data.lstrip(b" \t\r\n").partition(b"\n")[0]
+    if b'"pass_events"' not in line:
+        return False
+    try:
+        header = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return b'"traceEvents"' not in line
+    return isinstance(header, dict) and "pass_events" in header and "traceEvents" not in header
+
+
+_HEAD = 4096
+_NO_TRACES = {
+    b"<!doctype html": "a web page: of a login, maybe; was the file downloaded with its address?",
+    b"<html": "a web page: of a login, maybe; was the file downloaded with its address?",
+    b"version https://git-lfs": "the pointer to one that Git LFS keeps: git lfs pull",
+    b"%pdf": "a PDF",
+    b"\x7felf": "a program",
+    b"traceback (most": "the text of an exception",
+}
 
 
 def _starts_with_a_packet(data: bytes) -> bool:

@@ -11,7 +11,6 @@ of its path begins with a dot; hidden ones are not read.
 
 from __future__ import annotations
 
-import gzip
 import io
 import lzma
 import re
@@ -21,18 +20,13 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import IO, cast
+from typing import IO
 
 from tilelang_trace import limits
 from tilelang_trace.errors import UserError
+from tilelang_trace.formats.compression import Budget, uncompressed
 
-_PLAIN_BYTES = 256 << 20
-"""What is larger may only be so many times as large as it is compressed: traces shrink to a tenth
-or a fiftieth, bombs to a thousandth.
-"""
-_PIECE = 1 << 20
-
-_ZIP, _GZIP = b"PK\x03\x04", b"\x1f\x8b"
+_ZIP = b"PK\x03\x04"
 _EMPTY_ZIP = b"PK\x05\x06"
 _ZIP_ENTRY = b"PK\x01\x02"
 """Begins the entry of a file in the list at the end of a .zip."""
@@ -75,44 +69,6 @@ def _is_tar(data: bytes) -> bool:
     except tarfile.HeaderError:  # the checksum is wrong: it is something else
         return False
     return True
-
-
-def uncompressed(data: bytes, budget: Budget | None = None) -> bytes:
-    """The bytes, unpacked if they are gzip; what is unpacked is taken off the budget. Raises
-    UserError.
-    """
-    if not data.startswith(_GZIP):
-        return data
-    try:
-        with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
-            return (budget or Budget(len(data))).read(cast(IO[bytes], stream))
-    except (EOFError, OSError, zlib.error) as error:
-        raise UserError(f"damaged gzip data: {error}") from None
-
-
-class Budget:
-    """How much may still come out of so many compressed bytes."""
-
-    def __init__(self, compressed: int) -> None:
-        most = limits.current()
-        by_ratio = max(_PLAIN_BYTES, most.unpacked_times * compressed)
-        self.left = min(most.unpacked_bytes, by_ratio)
-        self._limit = "unpacked_times" if by_ratio < most.unpacked_bytes else "unpacked_bytes"
-
-    def read(self, stream: IO[bytes]) -> bytes:
-        """All that comes out of the stream. Raises UserError if that is too much."""
-        data = io.BytesIO()
-        while piece := stream.read(_PIECE):
-            self.left -= len(piece)
-            if self.left < 0:
-                what = {
-                    "unpacked_bytes": "it unpacks to more than it may",
-                    "unpacked_times": f"it unpacks to over {_PLAIN_BYTES >> 20} MiB, and to too "
-                    "many times its size",
-                }
-                raise limits.exceeded(what[self._limit], self._limit)
-            data.write(piece)
-        return data.getvalue()
 
 
 def members(data: bytes) -> list[Member]:

@@ -340,10 +340,11 @@ class Document:
         """The place in front of an event that may follow one that is broken."""
         found = islice(_NEXT_EVENT.finditer(self._data, start, stop), _TRIES)
         ends = [match.start() + 1 for match in found]
-        if (
-            wrong_at > start and self._data[wrong_at : wrong_at + 1] == b"{"
-        ):  # a closing bracket is missing before it
-            ends = sorted([*ends, wrong_at])
+        if wrong_at > start and self._data[wrong_at : wrong_at + 1] == b"{":
+            # A closing bracket is missing in front of it, and of the comma there.
+            comma = self._data.rfind(b",", start, wrong_at)
+            is_next = comma > start and not self._data[comma + 1 : wrong_at].strip()
+            ends = sorted([*ends, comma if is_next else wrong_at])
         first = ends[0] if ends and stop == len(self._data) else None
         if self._lost > len(self._data):  # there is so much broken that no time is left to look
             return first
