@@ -240,7 +240,8 @@ def test_a_value_that_is_nested_too_deep_is_left_out() -> None:
 
 
 def rules_of(text: str) -> list[tuple[str, str]]:
-    builder = read(f"[{A},{A.replace('a', text)}]".encode())
+    named = C.replace('"c"', f'"{text}"')
+    builder = read(f"[{A},{named}]".encode())
     return [(finding.rule, finding.place) for finding in builder.findings]
 
 
