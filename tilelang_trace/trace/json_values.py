@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 from tilelang_trace.errors import UserError
@@ -20,7 +21,7 @@ def storable(value: Json, level: int = 0) -> Json:
     UserError for a value that is nested too deep.
     """
     if isinstance(value, str):
-        return value if _is_utf8(value) else _without_surrogates(value)
+        return value if is_utf8(value) else _without_surrogates(value)
     if isinstance(value, int):
         return value if -(2**63) <= value < 2**64 else str(value)
     if not isinstance(value, (dict, list, tuple)):
@@ -29,8 +30,9 @@ def storable(value: Json, level: int = 0) -> Json:
         raise UserError(f"a value is nested deeper than {DEEPEST} levels")
     if isinstance(value, dict):
         clean = {}
-        for key in sorted(value):
-            clean[storable(key)] = storable(value[key], level + 1)
+        keys = storable_keys(value)
+        for key in sorted(keys):
+            clean[key] = storable(value[keys[key]], level + 1)
         return clean
     items = []
     for item in value:
@@ -38,7 +40,29 @@ def storable(value: Json, level: int = 0) -> Json:
     return items
 
 
-def _is_utf8(text: str) -> bool:
+def storable_keys(keys: Iterable[str]) -> dict[str, str]:
+    """The keys of an object as every format can hold them, each with the key that it stands for. Two
+    that differ in lone surrogates alone stay two.
+    """
+    found: dict[str, str] = {}
+    odd = []
+    for key in keys:
+        if is_utf8(key):
+            found[key] = key
+        else:
+            odd.append(key)
+    counts: dict[str, int] = {}
+    for key in sorted(odd):
+        name = clean = _without_surrogates(key)
+        while name in found:
+            counts[clean] = counts.get(clean, 1) + 1
+            name = f"{clean} {counts[clean]}"
+        found[name] = key
+    return found
+
+
+def is_utf8(text: str) -> bool:
+    """Whether a text has no lone surrogates, which UTF-8 has no bytes for."""
     if text.isascii():
         return True
     try:
