@@ -1,5 +1,5 @@
-"""What holds for every Trace, whatever it was made of: the invariants of `trace.model`, walked row by
-row, unlike in the code that makes them true.
+"""What holds for every Trace, whatever it was made of: the invariants of `trace.model`, walked row
+by row, unlike in the code that makes them true.
 """
 
 from __future__ import annotations
@@ -109,8 +109,8 @@ def as_text(value: Json) -> str:
 
 
 def kept(trace: Trace) -> dict[str, Any]:
-    """What a file of ours keeps of a Trace, as `said` has it: all but NaN and infinities, which JSON
-    doesn't have and viewers choke on. As an argument they are null, a counter has a gap there.
+    """What a file of ours keeps of a Trace, as `said` has it: all but NaN and infinities, which
+    JSON doesn't have and viewers choke on. As an argument they are null, a counter has a gap there.
     """
     found = said(trace)
     for table in ("slices", "instants"):

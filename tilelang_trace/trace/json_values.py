@@ -41,8 +41,8 @@ def storable(value: Json, level: int = 0) -> Json:
 
 
 def storable_keys(keys: Iterable[str]) -> dict[str, str]:
-    """The keys of an object as every format can hold them, each with the key that it stands for. Two
-    that differ in lone surrogates alone stay two.
+    """The keys of an object as every format can hold them, each with the key that it stands for.
+    Two that differ in lone surrogates alone stay two.
     """
     found: dict[str, str] = {}
     odd = []
