@@ -128,7 +128,5 @@ TARGETS = {
     "log": Target(
         bytes, lambda: _written(files.LOG), tuple(b'"%s":' % key.encode() for key in _LOG_KEYS)
     ),
-    "packed": Target(
-        bytes, _packed, (b"PK\x03\x04", b"PK\x01\x02", b"PK\x05\x06", b"\x1f\x8b\x08")
-    ),
+    "packed": Target(bytes, _packed, (b"PK\x01\x02", b"PK\x03\x04", b"PK\x05\x06", b"\x1f\x8b")),
 }

@@ -1,4 +1,4 @@
-"""What the fuzzer has found, once more; and a little of what it does, where it can't be installed."""
+"""What the fuzzer has found, once more; and a little of what it does, also without atheris."""
 
 from __future__ import annotations
 

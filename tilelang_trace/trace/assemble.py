@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from tilelang_trace.trace.collect import sorted_column
 from tilelang_trace.trace.findings import Findings
-from tilelang_trace.trace.json_values import Json, is_utf8, storable
+from tilelang_trace.trace.json_values import Json, storable
 from tilelang_trace.trace.model import (
     Arguments,
     Column,
@@ -168,16 +168,12 @@ def _canonical(parts: Parts) -> tuple[npt.NDArray[Any], Ids, list[int]]:
 Named = TypeVar("Named", Process, Thread, Lane, CounterTrack)
 
 
-def _storable(entries: Sequence[Named]) -> tuple[Named, ...]:
-    """The same with names and units that every format can hold."""
-    return tuple(map(_storable_entry, entries))
-
-
-def _storable_entry(entry: Named) -> Named:
-    name = storable(entry.name)
-    if isinstance(entry, CounterTrack) and not is_utf8(entry.unit):
-        return replace(entry, name=name, unit=storable(entry.unit))
-    return entry if entry.name == name else replace(entry, name=name)
+def _storable(entries: Iterable[Named]) -> tuple[Named, ...]:
+    """The same with names that every format can hold."""
+    return tuple(
+        entry if entry.name == (name := storable(entry.name)) else replace(entry, name=name)
+        for entry in entries
+    )
 
 
 def assemble(parts: Parts) -> Trace:
@@ -224,7 +220,9 @@ def assemble(parts: Parts) -> Trace:
         instant_arguments=Arguments(
             _renumbered(parts.instant_columns, _inverse(instant_order)), parts.strings
         ),
-        counter_tracks=_storable(parts.counter_tracks),
+        counter_tracks=_storable(
+            replace(track, unit=storable(track.unit)) for track in parts.counter_tracks
+        ),
         counters=Counters(
             counters.track[counter_order],
             counters.time[counter_order],
