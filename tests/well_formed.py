@@ -114,12 +114,13 @@ def kept(trace: Trace) -> dict[str, Any]:
     """
     found = said(trace)
     for table in ("slices", "instants"):
-        found[table] = [(*row, _without_nan(arguments)) for *row, arguments in found[table]]
-    found["metadata"] = _without_nan(found["metadata"])
+        found[table] = [(*row, without_nan(arguments)) for *row, arguments in found[table]]
+    found["metadata"] = without_nan(found["metadata"])
     found["counters"] = [row for row in found["counters"] if math.isfinite(float(row[2]))]
     return found
 
 
-def _without_nan(text: str) -> str:
+def without_nan(text: str) -> str:
+    """JSON text with null in the place of what is none, and its keys in order."""
     value = json.loads(text, parse_constant=lambda _: None)
     return json.dumps(value, sort_keys=True, ensure_ascii=False)

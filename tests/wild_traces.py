@@ -101,7 +101,7 @@ def wild(draw: st.DrawFn) -> Wild:
             made.instants[time, storable(name), storable(category), as_text(given)] += 1
     if builder.counter_tracks:
         tracks = st.integers(0, len(builder.counter_tracks) - 1)
-        for row in draw(st.lists(st.tuples(tracks, times, st.floats()), max_size=4)):
+        for row in draw(st.lists(st.tuples(tracks, times, st.floats().map(abs)), max_size=4)):
             builder.counter(*row)
             made.counters[(*row[:2], repr(row[2]))] += 1
     if made.slices:

@@ -4,18 +4,24 @@ is lost, in memory and in files.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.traces import said
-from tests.well_formed import as_text, check, kept
+from tests.well_formed import as_text, check, kept, without_nan
 from tests.wild_traces import Wild, wild
 from tilelang_trace.formats import files
+from tilelang_trace.formats.archives.together import Original, write_both
+from tilelang_trace.trace.arguments import PASS
 from tilelang_trace.trace.json_values import storable
+from tilelang_trace.trace.model import Trace
 
 
 @given(made=wild())
@@ -83,3 +89,50 @@ def test_a_file_says_what_the_trace_says(format_: files.Format, made: Wild) -> N
     assert not read.findings
     assert said(read) == kept(made.trace)
     assert b"".join(format_.write(read)) == data
+
+
+@given(made=wild())
+def test_a_file_by_way_of_the_other_format_is_the_same(made: Wild) -> None:
+    for there, back in ((files.JSON, files.PFTRACE), (files.PFTRACE, files.JSON)):
+        data = b"".join(there.write(made.trace))
+        between = b"".join(back.write(there.read(data).build()))
+        assert b"".join(there.write(back.read(between).build())) == data
+
+
+@given(made=wild(), ending=st.sampled_from([".pftrace", ".json"]), gz=st.sampled_from(["", ".gz"]))
+def test_files_and_archives(
+    made: Wild, ending: str, gz: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    path = tmp_path_factory.getbasetemp() / f"any{ending}{gz}"
+    files.write(made.trace, path)
+    assert said(files.read(path)) == kept(made.trace)
+
+    both = path.with_name("both.zip")
+    originals = Original(str(path), files.read(path)), Original("", made.trace)
+    write_both(*originals, both)
+    for name in files.names_in(both):
+        assert said(files.read(both / name)) == kept(made.trace)
+
+
+@given(made=wild())
+def test_a_log_keeps_the_passes(made: Wild) -> None:
+    trace = made.trace
+    data = b"".join(files.LOG.write(trace))
+    assert files.sniff(data) is files.LOG
+    read = files.LOG.read(data).build()
+    check(read)
+    assert Counter(_passes(read)) == Counter(_passes(trace))
+    assert without_nan(json.dumps(dict(read.metadata))) == without_nan(
+        json.dumps(dict(trace.metadata))
+    )
+
+
+_ARGUMENTS_OF_A_LOG = ("sequence", "depth", "parent_sequence", "phase", "status", "error")
+
+
+def _passes(trace: Trace) -> Iterator[tuple[object, ...]]:
+    """What a log tells of each pass, whatever else is on its thread."""
+    for row in trace.is_kind(PASS).nonzero()[0].tolist():
+        arguments = trace.arguments.of(row)
+        own = {name: value for name, value in arguments.items() if name not in _ARGUMENTS_OF_A_LOG}
+        yield trace.name(row), without_nan(json.dumps(own))
