@@ -36,9 +36,14 @@ def open_originals(path: str) -> list[Original]:
     # Imported here: it brings the writers along, which most of what reads has no use for.
     from tilelang_trace.formats.archives.together import Original
 
-    names = [] if Path(path).is_dir() or not Path(path).exists() else files.names_in(path)
-    paths = [f"{path}/{name}" for name in names] or [path]
-    return [Original(each, open_trace(each)) for each in paths]
+    packed = files.contents_in(path) if Path(path).is_file() else {}
+    if not packed:
+        return [Original(path, open_trace(path))]
+    return [
+        Original(inside, with_phases(files.read_content(data, inside)), data)
+        for name, data in packed.items()
+        for inside in [f"{path}/{name}"]
+    ]
 
 
 def open_compile(path: str) -> Trace:

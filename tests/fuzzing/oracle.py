@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from tests.traces import said
@@ -18,13 +20,22 @@ def judge(path: Path) -> None:
     Raises AssertionError, or what came out of the package, if something is wrong: what is no trace
     has to be a UserError of one line, and a Trace has to be well-formed and come back from files.
     """
-    for name in (path, *_members(path)):
-        try:
-            trace = files.read(name)
-        except UserError as error:
-            assert len(str(error).splitlines()) == 1, str(error)
-        else:
-            judge_trace(trace)
+    _judge(lambda: files.read(path))
+    try:
+        members = files.contents_in(path)
+    except UserError:
+        return
+    for name, data in members.items():
+        _judge(partial(files.read_content, data, path / name))
+
+
+def _judge(read: Callable[[], Trace]) -> None:
+    try:
+        trace = read()
+    except UserError as error:
+        assert len(str(error).splitlines()) == 1, str(error)
+    else:
+        judge_trace(trace)
 
 
 def judge_trace(trace: Trace) -> None:
@@ -47,10 +58,3 @@ def _read(data: bytes, format_: files.Format) -> Trace:
     # Lanes of one thread are one in a log.
     assert format_ is files.LOG or not read.findings, list(read.findings)
     return read
-
-
-def _members(path: Path) -> list[Path]:
-    try:
-        return [path / name for name in files.names_in(path)]
-    except UserError:
-        return []

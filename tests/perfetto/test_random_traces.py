@@ -127,10 +127,15 @@ def test_sql_says_what_the_trace_says(perfetto_engine: Engine, name: str, trace:
     counters = trace.counters
     assert sorted(tuple(row.values()) for row in engine.query(COUNTERS)) == sorted(
         (trace.processes[track.process or 0].name, track.name, time, value)
-        for number, time, value in zip(*(c.tolist() for c in (counters.track, counters.time, counters.value)))
+        for number, time, value in zip(
+            *(c.tolist() for c in (counters.track, counters.time, counters.value))
+        )
         for track in [trace.counter_tracks[number]]
     )
-    assert sorted(tuple((events[i]["name"], events[i]["ts"]) for i in row.values()) for row in engine.query(FLOWS)) == sorted(
+    assert sorted(
+        tuple((events[i]["name"], events[i]["ts"]) for i in row.values())
+        for row in engine.query(FLOWS)
+    ) == sorted(
         tuple((trace.name(row), int(trace.slices.begin[row])) for row in flow)
         for flow in trace.flows.tolist()
     )

@@ -27,6 +27,7 @@ from tests.traces import (
 from tilelang_trace.errors import UserError
 from tilelang_trace.formats.chrome_json.reader import read
 from tilelang_trace.formats.chrome_json.writer import write
+from tilelang_trace.limits import DEEPEST
 from tilelang_trace.trace.build import TraceBuilder
 from tilelang_trace.trace.model import CounterTrack, Lane, Trace
 
@@ -164,7 +165,7 @@ def test_a_wide_integer_in_the_metadata_becomes_text_too() -> None:
 
 def test_arguments_as_deep_as_the_reader_takes_them_can_be_written() -> None:
     value: Any = 1
-    for _ in range(300):
+    for _ in range(DEEPEST):
         value = [value]
     data = '{"traceEvents":[{"ph":"X","ts":0,"dur":1,"pid":1,"tid":1,"name":"s","args":{"v":%s}}]}'
     trace = read_back(data % json.dumps(value))

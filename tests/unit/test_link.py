@@ -12,7 +12,8 @@ import pytest
 from tests.traces import START, empty, failed_compile, nested_compile, one_lane, with_start
 from tilelang_trace.errors import UserError
 from tilelang_trace.formats import files
-from tilelang_trace.formats.archives.writing import zipped
+from tilelang_trace.formats.archives import members
+from tilelang_trace.formats.archives.writing import tar_gzipped, zipped
 from tilelang_trace.opening import open_originals
 from tilelang_trace.sharing.viewing.exhibit import Exhibit, exhibit
 from tilelang_trace.sharing.viewing.link import link
@@ -114,7 +115,7 @@ def test_several_go_into_one_zip_that_shows_the_one_that_failed(tmp_path: Path) 
     exhibited = shown(*paths)
     assert exhibited.name == "good-and-1-more.zip"
     (tmp_path / "all.zip").write_bytes(exhibited.data)
-    assert files.names_in(tmp_path / "all.zip") == ["good.json", "bad.json"]
+    assert list(files.contents_in(tmp_path / "all.zip")) == ["good.json", "bad.json"]
     # good.json begins at 10 ns and is the later one: bad.json is moved by so much.
     assert parameters(exhibited)["ts"] == "30011"
     # And so it is when the archive itself is opened, which goes out as it is.
@@ -129,7 +130,7 @@ def test_several_pftraces_are_moved_by_the_boot_clock(tmp_path: Path) -> None:
     second = written(tmp_path / "a", "x.pftrace", with_start())
     exhibited = shown(first, second)
     (tmp_path / "all.zip").write_bytes(exhibited.data)
-    assert files.names_in(tmp_path / "all.zip") == ["x.pftrace", "x-2.pftrace"]
+    assert list(files.contents_in(tmp_path / "all.zip")) == ["x.pftrace", "x-2.pftrace"]
     assert parameters(exhibited)["ts"] == str(START["boottime_ns"] + 1_001)
 
 
@@ -145,6 +146,38 @@ def test_offline_several_become_one_trace(tmp_path: Path) -> None:
     joint = files.read(tmp_path / exhibited.name)
     assert [thread.name for thread in joint.threads] == ["good: MainThread", "bad: MainThread"]
     assert parameters(exhibited)["ts"] == "30001"
+
+
+@pytest.mark.parametrize("offline", [True, False])
+def test_an_archive_is_not_unpacked_again_for_each_trace_in_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, offline: bool
+) -> None:
+    path = tmp_path / "x.zip"
+    unpacked: list[int] = []
+    files_in = members._files
+
+    def counting(data: bytes) -> Any:
+        unpacked.append(len(data))
+        return files_in(data)
+
+    monkeypatch.setattr(members, "_files", counting)
+    trace = written(tmp_path, "x.json", failed_compile()).read_bytes()
+    times = []
+    for number in (2, 9):
+        unpacked.clear()
+        path.write_bytes(zipped({f"{n}.json": trace for n in range(number)}))
+        shown(path, offline=offline)
+        times.append(len(unpacked))
+    assert times[0] == times[1] <= 2
+
+
+def test_traces_of_one_name_are_numbered(tmp_path: Path) -> None:
+    trace = written(tmp_path, "x.json", failed_compile()).read_bytes()
+    names = ("a/x.json", "b/x.json", "x-2.json", "c/x.json")
+    (tmp_path / "x.tar").write_bytes(tar_gzipped(dict.fromkeys(names, trace)))
+    (tmp_path / "all.zip").write_bytes(shown(tmp_path / "x.tar").data)
+    labels = [name.partition(".")[0] for name in files.contents_in(tmp_path / "all.zip")]
+    assert labels == ["x", "x-2", "x-2-2", "x-3"]
 
 
 @pytest.mark.parametrize("offline", [True, False])

@@ -35,6 +35,9 @@ COMMANDS = {
 }
 """What each command does, in the order of `--help`."""
 
+_LIVE = ("run", "snapshot")
+"""Commands that read nothing of strangers."""
+
 _ALIASES = {"compare": ("diff",)}
 
 
@@ -56,6 +59,13 @@ class _CommandParser(_Parser):
         """As it is inherited, with the arguments of the command."""
         command = import_module(f"{__name__}.{self._command}")
         command.add_arguments(self)
+        if self._command not in _LIVE:
+            self.add_argument(
+                "--limits",
+                metavar="NAME=N,...",
+                help="how much an input may be, as in unpacked_bytes=8GiB; README.md has the names "
+                "(default: $TILELANG_TRACE_LIMITS)",
+            )
         self.set_defaults(run=command.run)
         return super().parse_known_args(args, namespace)
 
@@ -75,11 +85,20 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _run(options: argparse.Namespace, limits_text: str | None) -> int:
+    if limits_text is None:
+        return options.run(options)  # type: ignore[no-any-return]
+    from tilelang_trace import limits
+
+    with limits.using(limits.read(limits_text)):
+        return _run(options, None)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code."""
     options = _parser().parse_args(arguments)
     try:
-        code: int = options.run(options)
+        code: int = _run(options, getattr(options, "limits", None))
         sys.stdout.flush()
         return code
     except UserError as error:

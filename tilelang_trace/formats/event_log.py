@@ -29,7 +29,7 @@ from itertools import count
 import numpy as np
 import orjson
 
-from tilelang_trace import long_work
+from tilelang_trace import limits, long_work
 from tilelang_trace.errors import UserError
 from tilelang_trace.trace.arguments import (
     CONTEXT,
@@ -44,7 +44,7 @@ from tilelang_trace.trace.arguments import (
 )
 from tilelang_trace.trace.build import TraceBuilder
 from tilelang_trace.trace.error_argument import error_argument
-from tilelang_trace.trace.json_values import Json
+from tilelang_trace.trace.json_values import Json, levels
 from tilelang_trace.trace.model import Lane, Trace
 
 VERSION = 1
@@ -187,9 +187,19 @@ def _object(number: int, line: bytes) -> dict[str, Json]:
         value = orjson.loads(line)
     except orjson.JSONDecodeError as error:
         raise UserError(f"line {number}: not valid JSON: {error.msg}") from None
+    deepest = limits.current().nesting + 2  # an argument lies in `args` in the line
+    if line.count(b"{") + line.count(b"[") > deepest and levels(value) > deepest:
+        raise limits.exceeded(
+            f"an argument of {levels(value) - 2} levels in line {number}", "nesting"
+        )
     if not isinstance(value, dict):
         raise UserError(f"line {number}: not an object")
     return value
+
+
+def _shown(value: Json) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def _error(given: Mapping[str, Json]) -> dict[str, Json]:
@@ -243,7 +253,7 @@ class _Reader:
                 self._number(number, event, key)
         for key, (kind, words) in _TYPES.items():
             if event.get(key) is not None and not isinstance(event[key], kind):
-                raise UserError(f"line {number}: {key!r} is no {words}: {event[key]!r}")
+                raise UserError(f"line {number}: {key!r} is no {words}: {_shown(event[key])}")
         if event["name"] is None:
             raise UserError(f"line {number}: 'name' is null")
         arguments: dict[str, Json] = {"sequence": event["sequence"], "depth": event["depth"]}
@@ -273,7 +283,7 @@ class _Reader:
     def _number(number: int, event: Mapping[str, Json], key: str) -> None:
         value = event[key]
         if not isinstance(value, int) or isinstance(value, bool) or not -(2**63) <= value < 2**63:
-            raise UserError(f"line {number}: {key!r} is no 64-bit integer: {value!r}")
+            raise UserError(f"line {number}: {key!r} is no 64-bit integer: {_shown(value)}")
 
     def _lane(self, event: Mapping[str, Json]) -> int:
         pid, tid, name = event.get("pid"), event.get("tid"), event.get("thread_name")

@@ -4,7 +4,9 @@ whole or not at all.
 
 from __future__ import annotations
 
+import io
 import os
+import stat
 import threading
 import time
 import zlib
@@ -15,7 +17,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import cast
 
-from tilelang_trace import long_work
+from tilelang_trace import limits, long_work
 from tilelang_trace.errors import UserError
 from tilelang_trace.formats.archives.members import is_archive, members, uncompressed
 from tilelang_trace.formats.pftrace.wire import top_level_fields
@@ -36,6 +38,8 @@ from tilelang_trace.trace.model import Trace
 # zlib-ng (level 5) takes 0.6 of the time for the same size, isal 0.13 for a size 10 to 25 % larger:
 # a second or less for 1,000,000 slices, which is not worth a dependency.
 _GZIP_LEVEL = 5
+
+_PIECE = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -112,13 +116,26 @@ def check_keeps_data(path: str | os.PathLike[str]) -> None:
 def read(path: str | os.PathLike[str]) -> Trace:
     """The Trace in a file, whatever its name. Raises UserError if it is no trace."""
     data = content(path)
-    name = Path(path).name
     with _told_of(path):
-        long_work.stage(f"reading {name}", len(data), long_work.BYTES)
-        builder = sniff(data).read(data)
+        builder = _parsed(data, path)
         del data  # the Trace may be as large as the file: they need not be there together
-        long_work.stage(f"putting the slices of {name} in order")
-        return builder.build()
+        return _built(builder, path)
+
+
+def read_content(data: bytes, path: str | os.PathLike[str]) -> Trace:
+    """The Trace in bytes that `contents_in` has for this path. Raises UserError."""
+    with _told_of(path):
+        return _built(_parsed(data, path), path)
+
+
+def _parsed(data: bytes, path: str | os.PathLike[str]) -> TraceBuilder:
+    long_work.stage(f"reading {Path(path).name}", len(data), long_work.BYTES)
+    return sniff(data).read(data)
+
+
+def _built(builder: TraceBuilder, path: str | os.PathLike[str]) -> Trace:
+    long_work.stage(f"putting the slices of {Path(path).name} in order")
+    return builder.build()
 
 
 def content(path: str | os.PathLike[str]) -> bytes:
@@ -130,12 +147,29 @@ def content(path: str | os.PathLike[str]) -> bytes:
     long_work.stage(f"opening {Path(path).name}")
     with _told_of(path):
         file, wanted = _file_and_member(Path(path))
-        data = uncompressed(file.read_bytes())
+        data = uncompressed(read_bytes(file))
         if is_archive(data):
             return _the_one(os.fspath(file), _traces_in(data), wanted)
         if wanted:
             raise UserError(f"{file} is no archive and no folder")
         return data
+
+
+def read_bytes(path: Path) -> bytes:
+    """A file as it is on the disk. Raises OSError, and UserError if it is larger than it may be."""
+    most = limits.current().file_bytes
+    with open(path, "rb") as stream:
+        about = os.fstat(stream.fileno())
+        if about.st_size > most:
+            raise limits.exceeded(f"a file of {about.st_size:,} bytes", "file_bytes")
+        if stat.S_ISREG(about.st_mode):
+            return stream.read()
+        data = io.BytesIO()  # a pipe or a device, which may have no end
+        while piece := stream.read(_PIECE):
+            if data.tell() + len(piece) > most:
+                raise limits.exceeded("a file that is larger", "file_bytes")
+            data.write(piece)
+        return data.getvalue()
 
 
 @contextmanager
@@ -162,11 +196,13 @@ def _file_and_member(path: Path) -> tuple[Path, str]:
     return path, ""
 
 
-def names_in(path: str | os.PathLike[str]) -> list[str]:
-    """The names of the traces in an archive; of what is none, an empty list. Raises UserError."""
+def contents_in(path: str | os.PathLike[str]) -> dict[str, bytes]:
+    """The traces in an archive, by name, all unpacked at once; none of what is no archive. Raises
+    UserError.
+    """
     with _told_of(path):
-        data = uncompressed(Path(path).read_bytes())
-        return list(_traces_in(data)) if is_archive(data) else []
+        data = uncompressed(read_bytes(Path(path)))
+        return _traces_in(data) if is_archive(data) else {}
 
 
 def _traces_in(data: bytes) -> dict[str, bytes]:

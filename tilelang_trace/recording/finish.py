@@ -181,7 +181,7 @@ def read_journals(journals: Path, end: ProcessEnd | None = None) -> Trace:
     for path in folder.journals_in(journals):
         try:
             alive = journal.is_alive(path)  # before it is read: then all of a dead process is read
-            data = path.read_bytes()
+            data = files.read_bytes(path)
         except OSError as error:
             raise UserError(f"{path}: can't be read: {error.strerror}") from None
         reading = read_events(data, builder)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import numpy.typing as npt
 
+from tilelang_trace import limits
 from tilelang_trace.trace.assemble import Parts, assemble
 from tilelang_trace.trace.collect import ArgumentCollector, StringTable, extend
 from tilelang_trace.trace.findings import Findings, Rule
@@ -32,7 +33,8 @@ class TraceBuilder:
     """
 
     def __init__(self) -> None:
-        self.strings = StringTable()
+        self.limits = limits.current()
+        self.strings = StringTable(limits=self.limits)
         self.processes: list[Process] = []
         self.threads: list[Thread] = []
         self.lanes: list[Lane] = []
@@ -55,16 +57,19 @@ class TraceBuilder:
 
     def process(self, name: str, pid: int | None = None) -> int:
         """Add a process; returns its id."""
+        self._check("tracks", len(self.processes), 1)
         self.processes.append(Process(name, pid))
         return len(self.processes) - 1
 
     def thread(self, process: int, name: str, tid: int | None = None) -> int:
         """Add a thread of a process; returns its id. It has no lane yet."""
+        self._check("tracks", len(self.threads), 1)
         self.threads.append(Thread(process, name, tid))
         return len(self.threads) - 1
 
     def lane(self, lane: Lane) -> int:
         """Add a lane; returns its id."""
+        self._check("tracks", len(self.lanes), 1)
         self.lanes.append(lane)
         return len(self.lanes) - 1
 
@@ -79,6 +84,8 @@ class TraceBuilder:
     ) -> int:
         """Add a slice (times in ns); returns its row here. `ends[row]` may be set later."""
         row = len(self.begins)
+        if row >= self.limits.events:
+            self._check("events", row, 1)
         self.begins.append(begin)
         self.ends.append(end)
         self.names.append(self.strings.id(name))
@@ -100,6 +107,7 @@ class TraceBuilder:
         the first.
         """
         row = len(self.begins)
+        self._check("events", row, np.size(begins))
         extend(self.begins, begins)
         extend(self.ends, ends)
         extend(self.names, names)
@@ -117,6 +125,7 @@ class TraceBuilder:
     ) -> None:
         """Add an event without a duration (time in ns)."""
         times, names, categories, lanes = self._instants
+        self._check("events", len(times), 1)
         if arguments:
             self.instant_arguments.add(len(times), arguments)
         times.append(time)
@@ -133,6 +142,7 @@ class TraceBuilder:
     ) -> int:
         """Add many events without a duration, as `slices`; returns the row of the first."""
         row = len(self._instants[0])
+        self._check("events", row, np.size(times))
         known_times, known_names, known_categories, known_lanes = self._instants
         extend(known_times, times)
         extend(known_names, names)
@@ -143,6 +153,7 @@ class TraceBuilder:
     def counter(self, track: int, time: int, value: float) -> None:
         """Add a counter value (time in ns)."""
         tracks, times, values = self._counters
+        self._check("events", len(times), 1)
         tracks.append(track)
         times.append(time)
         values.append(value)
@@ -150,9 +161,15 @@ class TraceBuilder:
     def counters(self, track: int, times: npt.ArrayLike, values: npt.ArrayLike) -> None:
         """Add many values of one counter (times in ns)."""
         known_tracks, known_times, known_values = self._counters
+        self._check("events", len(known_times), np.size(times))
         extend(known_tracks, np.full(np.shape(times), track))
         extend(known_times, times)
         extend(known_values, values)
+
+    def _check(self, limit: str, known: int, more: int) -> None:
+        """Raises UserError if there are more of something than there may be."""
+        if known + more > getattr(self.limits, limit):
+            raise limits.exceeded(f"too many {limit}", limit)
 
     def finding(self, place: str | Callable[[], str], rule: Rule, done: str) -> None:
         """Tell of something in the input that was not as it should be."""
@@ -160,6 +177,8 @@ class TraceBuilder:
 
     def build(self) -> Trace:
         """The Trace of all that was added."""
+        self._check("tracks", len(self.counter_tracks), 0)
+        self._check("events", len(self.flows), 0)
         times, *ids = self._instants
         counters = self._counters
         return assemble(

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tilelang_trace.limits import UNLIMITED, Limits, exceeded
 from tilelang_trace.trace.json_values import Json, is_utf8, storable, storable_keys
 from tilelang_trace.trace.model import (
     Column,
@@ -20,9 +21,10 @@ from tilelang_trace.trace.model import (
 class StringTable:
     """Texts and their ids, in the order in which they came."""
 
-    def __init__(self, strings: Iterable[str] = ()) -> None:
+    def __init__(self, strings: Iterable[str] = (), limits: Limits = UNLIMITED) -> None:
         self.ids: dict[str, int] = {}
         """The id of each text, in order."""
+        self.limits = limits
         for text in strings:
             self.id(text)
 
@@ -30,6 +32,10 @@ class StringTable:
         """The id of this text."""
         known = self.ids.get(text)
         if known is None:
+            if len(text) > self.limits.text:
+                raise exceeded(f"a text of {len(text):,} characters", "text")
+            if len(self.ids) >= self.limits.strings:
+                raise exceeded("too many different texts", "strings")
             known = self.ids.setdefault(storable(text), len(self.ids))
         return known
 
@@ -117,7 +123,7 @@ class ArgumentCollector:
         elif isinstance(value, float):
             kind = "float"
         if kind == "json":
-            value = storable(value)
+            value = storable(value, self._strings.limits.nesting)
             kind = "string" if isinstance(value, str) else kind
             value = self._strings.id(value) if kind == "string" else value
         column = self._column(name, kind)
@@ -128,7 +134,8 @@ class ArgumentCollector:
         """Put one argument on many rows, in any order; text as ids of the string table."""
         known = self._column(column.name, column.type)
         if isinstance(known.values, list):
-            known.values.extend(storable(value) for value in column.values)
+            deepest = self._strings.limits.nesting
+            known.values.extend(storable(value, deepest) for value in column.values)
         else:
             extend(known.values, column.values)
         extend(known.rows, column.rows)

@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, TypeAlias
 
-from tilelang_trace.errors import UserError
+from tilelang_trace.limits import DEEPEST, exceeded
 
 Json: TypeAlias = Any
 """A JSON value: None, bool, int, float, str, list or dict with string keys."""
 
-DEEPEST = 400
-"""Levels of lists and objects in one value; below Python's limit for recursion."""
 
-
-def storable(value: Json, level: int = 0) -> Json:
+def storable(value: Json, deepest: int = DEEPEST) -> Json:
     """A value that every format can hold, with the keys of objects in order.
 
     Lone surrogates become U+FFFD, and integers that 64 bits can't hold become text. Raises
-    UserError for a value that is nested too deep.
+    UserError for a value of more levels.
     """
     if isinstance(value, str):
         return value if is_utf8(value) else _without_surrogates(value)
@@ -26,18 +23,27 @@ def storable(value: Json, level: int = 0) -> Json:
         return value if -(2**63) <= value < 2**64 else str(value)
     if not isinstance(value, (dict, list, tuple)):
         return value
-    if level > DEEPEST:
-        raise UserError(f"a value is nested deeper than {DEEPEST} levels")
+    if not deepest:
+        raise exceeded("a value of more levels", "nesting")
     if isinstance(value, dict):
         clean = {}
         keys = storable_keys(value)
         for key in sorted(keys):
-            clean[key] = storable(value[keys[key]], level + 1)
+            clean[key] = storable(value[keys[key]], deepest - 1)
         return clean
     items = []
     for item in value:
-        items.append(storable(item, level + 1))
+        items.append(storable(item, deepest - 1))
     return items
+
+
+def levels(value: Json) -> int:
+    """How deep lists and objects lie in each other: 1 of one that holds none."""
+    found, inside = 0, [value]
+    while inside := [part for part in inside if isinstance(part, (dict, list))]:
+        found += 1
+        inside = [p for v in inside for p in (v.values() if isinstance(v, dict) else v)]
+    return found
 
 
 def storable_keys(keys: Iterable[str]) -> dict[str, str]:

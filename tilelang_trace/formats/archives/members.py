@@ -2,8 +2,8 @@
 
 Nothing is unpacked onto the disk. An archive is refused as a whole if anything in it is meant to do
 harm, or could: names that lead out of a folder, links and devices, encrypted members, archives in
-it, two members of one name, more than `MOST_MEMBERS`, or sizes beyond `most_bytes`. Those are held
-against what is really unpacked, whatever the headers promise.
+it, two members of one name, or what is beyond a limit (`limits.py`). Sizes are held against what is
+really unpacked, whatever the headers promise.
 
 As in Perfetto (archive_entry.h, `IsHiddenPath` in archive_reader.cc), a member is hidden if a part
 of its path begins with a dot; hidden ones are not read.
@@ -23,20 +23,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import IO, cast
 
+from tilelang_trace import limits
 from tilelang_trace.errors import UserError
 
-MOST_MEMBERS = 10_000
-MOST_BYTES = 2 << 30
-"""Of all that is read from one archive, or one compressed file."""
-
 _PLAIN_BYTES = 256 << 20
-_MOST_TIMES = 250
-"""What is larger than `_PLAIN_BYTES` may be so many times as large as it is compressed: traces
-shrink to a tenth or a fiftieth, bombs to a thousandth.
+"""What is larger may only be so many times as large as it is compressed: traces shrink to a tenth
+or a fiftieth, bombs to a thousandth.
 """
+_PIECE = 1 << 20
 
 _ZIP, _GZIP = b"PK\x03\x04", b"\x1f\x8b"
 _EMPTY_ZIP = b"PK\x05\x06"
+_ZIP_ENTRY = b"PK\x01\x02"
+"""Begins the entry of a file in the list at the end of a .zip."""
 _TAR_MAGIC = slice(257, 262)
 _DRIVE = re.compile(r"[A-Za-z]:")
 
@@ -78,20 +77,42 @@ def _is_tar(data: bytes) -> bool:
     return True
 
 
-def uncompressed(data: bytes) -> bytes:
-    """The bytes, unpacked if they are gzip. Raises UserError."""
+def uncompressed(data: bytes, budget: Budget | None = None) -> bytes:
+    """The bytes, unpacked if they are gzip; what is unpacked is taken off the budget. Raises
+    UserError.
+    """
     if not data.startswith(_GZIP):
         return data
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
-            return _read(cast(IO[bytes], stream), most_bytes(len(data)))
+            return (budget or Budget(len(data))).read(cast(IO[bytes], stream))
     except (EOFError, OSError, zlib.error) as error:
         raise UserError(f"damaged gzip data: {error}") from None
 
 
-def most_bytes(compressed: int) -> int:
-    """So many bytes may come out of this many."""
-    return min(MOST_BYTES, max(_PLAIN_BYTES, _MOST_TIMES * compressed))
+class Budget:
+    """How much may still come out of so many compressed bytes."""
+
+    def __init__(self, compressed: int) -> None:
+        most = limits.current()
+        by_ratio = max(_PLAIN_BYTES, most.unpacked_times * compressed)
+        self.left = min(most.unpacked_bytes, by_ratio)
+        self._limit = "unpacked_times" if by_ratio < most.unpacked_bytes else "unpacked_bytes"
+
+    def read(self, stream: IO[bytes]) -> bytes:
+        """All that comes out of the stream. Raises UserError if that is too much."""
+        data = io.BytesIO()
+        while piece := stream.read(_PIECE):
+            self.left -= len(piece)
+            if self.left < 0:
+                what = {
+                    "unpacked_bytes": "it unpacks to more than it may",
+                    "unpacked_times": f"it unpacks to over {_PLAIN_BYTES >> 20} MiB, and to too "
+                    "many times its size",
+                }
+                raise limits.exceeded(what[self._limit], self._limit)
+            data.write(piece)
+        return data.getvalue()
 
 
 def members(data: bytes) -> list[Member]:
@@ -99,15 +120,12 @@ def members(data: bytes) -> list[Member]:
 
     Raises UserError if it is damaged or refused.
     """
-    budget = most_bytes(len(data))
+    budget = Budget(len(data))
     found = []
     try:
         for name, stream in _files(data):
             with stream:
-                content = uncompressed(_read(stream, budget))
-            budget -= len(content)
-            if budget < 0:
-                raise _too_large()
+                content = uncompressed(budget.read(stream), budget)
             if is_archive(content):
                 raise UserError(f"refused: {_shown(name)} in it is an archive too")
             found.append(Member(name, content))
@@ -116,25 +134,12 @@ def members(data: bytes) -> list[Member]:
     return found
 
 
-def _read(stream: IO[bytes], most: int) -> bytes:
-    data = stream.read(most + 1)
-    if len(data) > most:
-        raise _too_large()
-    return data
-
-
-def _too_large() -> UserError:
-    return UserError(
-        f"refused: it unpacks to over {_PLAIN_BYTES >> 20} MiB and {_MOST_TIMES} times its size, "
-        f"or to over {MOST_BYTES >> 30} GiB"
-    )
-
-
 def _files(data: bytes) -> Iterator[tuple[str, IO[bytes]]]:
     """Name and content of each visible file; the names of all members are checked first."""
     if not data.startswith((_ZIP, _EMPTY_ZIP)):
         yield from _in_tar(data)
         return
+    _check_count(data.count(_ZIP_ENTRY))  # before `zipfile` takes 10 times the memory for them
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         entries = archive.infolist()
         _check([entry.orig_filename for entry in entries])
@@ -154,8 +159,7 @@ def _in_tar(data: bytes) -> Iterator[tuple[str, IO[bytes]]]:
         entries = []
         for entry in archive:  # one after the other: there may be millions
             entries.append(entry)
-            if len(entries) > MOST_MEMBERS:
-                break
+            _check_count(len(entries))
         _check([entry.name for entry in entries])
         for entry in entries:
             if not entry.isreg() and not entry.isdir():
@@ -173,8 +177,7 @@ def is_hidden(name: str) -> bool:
 
 
 def _check(names: list[str]) -> None:
-    if len(names) > MOST_MEMBERS:
-        raise UserError(f"refused: more than {MOST_MEMBERS} files in it")
+    _check_count(len(names))
     seen = set()
     for name in names:
         parts = name.rstrip("/").split("/")
@@ -189,6 +192,11 @@ def _check(names: list[str]) -> None:
         if name in seen:
             raise UserError(f"refused: {_shown(name)} is in it twice")
         seen.add(name)
+
+
+def _check_count(number: int) -> None:
+    if number > limits.current().members:
+        raise limits.exceeded("it has more files than it may", "members")
 
 
 def _no_file(name: str) -> UserError:

@@ -53,6 +53,14 @@ class Original:
     path: str
     """Empty, or no file, if it is to be written anew."""
     trace: Trace
+    unpacked: bytes | None = None
+    """What an archive has there: it is not opened once more for each trace in it."""
+
+    def content(self) -> bytes | None:
+        """The bytes of the file, unpacked; None if there is none. Raises UserError."""
+        if self.unpacked is None and files.is_file(self.path):
+            return files.content(self.path)
+        return self.unpacked
 
 
 @dataclass(frozen=True)
@@ -104,7 +112,7 @@ def is_manifest(data: bytes) -> bool:
 
 def sides_in(path: str) -> tuple[str, str]:
     """The paths of base and new in such an archive. Raises UserError if it is none."""
-    names = {name.partition(".")[0]: f"{path}/{name}" for name in files.names_in(path)}
+    names = {name.partition(".")[0]: f"{path}/{name}" for name in files.contents_in(path)}
     if set(names) != {"base", "new"}:
         raise UserError(f"{path}: no archive with a trace base and a trace new")
     return names["base"], names["new"]
@@ -131,11 +139,9 @@ class _Member:
 def _member(machine: str, original: Original) -> _Member:
     trace, name = original.trace, Path(original.path).name
     first = boot_time_of(trace, envelope.earliest(trace))
-    known, data = files.JSON, b""
-    if files.is_file(original.path):
-        data = files.content(original.path)
-        known = files.sniff(data)
-    if known is files.LOG or not data or (known is files.PFTRACE and first is None):
+    data = original.content()
+    known = files.LOG if data is None else files.sniff(data)
+    if data is None or known is files.LOG or (known is files.PFTRACE and first is None):
         known = files.JSON if first is None else files.PFTRACE
         data = b"".join(known.write(trace))
     clock: str | None = _BOOT

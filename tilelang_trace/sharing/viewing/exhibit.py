@@ -46,12 +46,12 @@ def exhibit(named: Mapping[str, Sequence[Original]], *, offline: bool) -> Exhibi
     originals = [original for traces in named.values() for original in traces]
     if len(named) == 1 and not offline:
         path = next(iter(named))
-        if path != originals[0].path and (moved := _moved_in_zip(path)) is not None:
+        if path != originals[0].path and (moved := _moved_in_zip(path, originals)) is not None:
             shifts = [
                 _shift(original) + moved.get(original.path.removeprefix(f"{path}/"), 0)
                 for original in originals
             ]
-            return _exhibit(path, Path(path).read_bytes(), originals, shifts)
+            return _exhibit(path, files.read_bytes(Path(path)), originals, shifts)
     if len(originals) == 1:
         return _single(originals[0])
     by_label = dict(zip(_labels(original.path for original in originals), originals))
@@ -62,30 +62,33 @@ def exhibit(named: Mapping[str, Sequence[Original]], *, offline: bool) -> Exhibi
     return _exhibit(f"{name}.zip", archive.data, originals, archive.shifts)
 
 
-def _moved_in_zip(path: str) -> dict[str, int] | None:
+def _moved_in_zip(path: str, originals: Sequence[Original]) -> dict[str, int] | None:
     """By how many ns the manifest of an archive moves its members; None if Perfetto does not open
     it: it is no .zip, or it has visible members that are no traces, or entries for folders.
     """
-    data = Path(path).read_bytes()
+    data = files.read_bytes(Path(path))
     if not zipfile.is_zipfile(io.BytesIO(data)):
         return None
-    traces, visible = set(files.names_in(path)), members(data)
-    known = all(member.name in traces or is_manifest(member.data) for member in visible)
+    traces, visible = {original.path for original in originals}, members(data)
+    known = all(f"{path}/{m.name}" in traces or is_manifest(m.data) for m in visible)
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         folders = any(entry.is_dir() for entry in archive.infolist())
     return moved_in(visible) if known and not folders else None
 
 
 def _shift(original: Original) -> int:
-    return clocks.shift_in(files.content(original.path), original.trace)
+    data = original.content()
+    assert data is not None, "it lies in an archive"
+    return clocks.shift_in(data, original.trace)
 
 
 def _single(original: Original) -> Exhibit:
     path, trace = original.path, original.trace
-    if not files.is_file(path) or files.sniff(data := files.content(path)) is files.LOG:
+    data = original.content()
+    if data is None or files.sniff(data) is files.LOG:
         return _converted(_stem(path), trace)
     # As it is, compressed too; out of an archive unpacked.
-    whole = Path(path).read_bytes() if Path(path).is_file() else data
+    whole = files.read_bytes(Path(path)) if Path(path).is_file() else data
     return _exhibit(path, whole, [original], [clocks.shift_in(data, trace)])
 
 
@@ -151,15 +154,15 @@ def _beside(named: Mapping[str, Original]) -> Trace:
 
 def _labels(paths: Iterable[str]) -> list[str]:
     """A short name for each path, no two alike."""
-    found: list[str] = []
+    found: dict[str, None] = {}
+    numbers: dict[str, int] = {}
     for path in paths:
         label = stem = _stem(path)
-        number = 1
         while label in found:
-            number += 1
-            label = f"{stem}-{number}"
-        found.append(label)
-    return found
+            numbers[stem] = numbers.get(stem, 1) + 1
+            label = f"{stem}-{numbers[stem]}"
+        found[label] = None
+    return list(found)
 
 
 def _stem(path: str) -> str:
