@@ -6,6 +6,7 @@ import argparse
 import subprocess
 import sys
 import tempfile
+from importlib.util import find_spec
 from pathlib import Path
 
 from tests.fuzzing.targets import TARGETS, Target
@@ -25,6 +26,8 @@ def main() -> int:
     for name in options.targets:
         if name not in TARGETS:
             parser.error(f"no target {name}: there is {', '.join(TARGETS)}")
+    if find_spec("atheris") is None:
+        parser.error("atheris is not installed: pip install atheris (Python 3.11 to 3.13)")
     codes = [fuzz(name, options.seconds) for name in options.targets or TARGETS]
     return int(any(codes))
 
