@@ -52,7 +52,9 @@ _contexts = st.tuples(
     st.sampled_from(["enter", "exit", "fail", "detach"]), st.integers(0, len(CONTEXTS) - 1)
 )
 _others = st.tuples(st.sampled_from(["open", "close", "break", "unwind"]), st.integers(0, 2))
-steps = st.lists(st.tuples(_threads, st.one_of(_passes, _passes, _contexts, _others)), max_size=40)
+steps = st.lists(
+    st.tuples(_threads, st.one_of(_passes, _passes, _contexts, _others)), min_size=12, max_size=40
+)
 
 
 class Expected:
@@ -228,7 +230,7 @@ def drive(instrument: StackedPassInstrument, script: Script) -> list[list[bool]]
 _callbacks = st.tuples(
     st.sampled_from(["before", "before", "after", "after", "enter", "exit"]), st.integers(0, 2)
 )
-scripts = st.lists(st.tuples(_threads, _callbacks), max_size=40)
+scripts = st.lists(st.tuples(_threads, _callbacks), min_size=12, max_size=40)
 
 
 @pytest.fixture(scope="module", autouse=True)
