@@ -25,7 +25,16 @@ _ODD_TEXTS = (
     *("\0", "a\0b", "\x1b[31m", "\x7f", "\r\n", "\u2028", "\ufeff", "\ufffd"),
     *("\\", "\\\\", '\\"', '"', "'", '\\"\\', "\\u0041", "\ud800", "\udfff", "a\udc80\ud800"),
     *("😀", "\U0010ffff", "\ud83d\ude00", "</script>", "NaN", "null", "a.b", "a,b", "{}", "[0]"),
-    *("error", "Failures", "failure", "tilelang_trace", "value", "pass,error"),
+    *(
+        "error",
+        "Failures",
+        "failure",
+        "tilelang_trace",
+        "traceEvents",
+        "pass_events",
+        "value",
+        "pass,error",
+    ),
 )
 texts = st.one_of(st.sampled_from(_ODD_TEXTS), st.text(max_size=6), st.text(st.characters()))
 
