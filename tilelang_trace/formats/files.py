@@ -248,7 +248,7 @@ def sniff(data: bytes) -> Format:
         return JSON
     if start.startswith(b"{"):
         line = data.lstrip(b" \t\r\n").partition(b"\n")[0]
-        return LOG if b'"pass_events"' in line and b'"traceEvents"' not in line else JSON
+        return LOG if b'"pass_events"' in line and _is_log_header(line) else JSON
     if data.startswith(b"\x89PNG"):
         return PNG
     if start.startswith((b"<?xml", b"<svg")):
@@ -258,6 +258,17 @@ def sniff(data: bytes) -> Format:
         "neither a Perfetto trace, Chrome JSON nor a pass-event log: "
         f"it starts with {shown!r} (byte 0)"
     )
+
+
+def _is_log_header(line: bytes) -> bool:
+    """Whether what says `pass_events` somewhere is the first line of a log, and no JSON trace."""
+    import orjson
+
+    try:
+        header = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return b'"traceEvents"' not in line
+    return "pass_events" in header and "traceEvents" not in header
 
 
 def _starts_with_a_packet(data: bytes) -> bool:
