@@ -67,11 +67,15 @@ _WORDS_OF_NAMES = (
     "cookie",
 )
 _NAMED = (
-    r"(?i)(?:token|secret|passw|passphrase|pwd|credential|auth|key|cookie)[\w.-]*"
+    r"(?i)(?:token|secret|passw|passphrase|pwd|credential|auth|key|cookie)[\w.-]{0,200}"
     r"(?P<close>(?:\\*[\"'])?\]?)(?P<sep>\s*(?:=>|[=:]|%3D)\s*|[ ]+)"
     r"(?:[rbuf]?(?P<quote>\\*[\"'])(?P<quoted>(?:(?!(?P=quote))[^\n]){0,4096})(?P=quote)"
-    r"|(?P<bare>[^\s\"'`,;&<>()\[\]{}\\]+)(?P<call>[(\[]?))"
+    r"|(?P<bare>[^\s\"'`,;&<>()\[\]{}\\]{1,512})(?P<call>[(\[]?))"
 )
+
+_MORE = r"[^\s\"'`,;&<>()\[\]{}\\]*"
+"""The rest of a bare value: only its beginning is judged, as what follows may be the next name."""
+_LONGEST_NAME = 200
 
 _ALONE = frozenset(
     [
@@ -225,7 +229,11 @@ def _named(text: str, lower: str) -> list[tuple[int, int]]:
         if match is None:
             continue
         begin = position
-        while begin and (text[begin - 1].isalnum() or text[begin - 1] in "_-."):
+        while (
+            begin > position - _LONGEST_NAME
+            and begin
+            and (text[begin - 1].isalnum() or text[begin - 1] in "_-.")
+        ):
             begin -= 1
         name = text[begin : match.start("close")]
         if not match["sep"].strip() and not name.startswith("--"):
@@ -236,8 +244,10 @@ def _named(text: str, lower: str) -> list[tuple[int, int]]:
         if match["call"] or (group == "bare" and _compiled(r"[A-Z]\.\w+").fullmatch(value)):
             continue  # a call, or a type such as `T.Buffer`
         if is_secret(f"--{name}" if in_address else name, value):
-            found.append(match.span(group))
-            last = match.end(group)
+            begin, last = match.span(group)
+            if group == "bare" and not match["call"]:
+                last = _compiled(_MORE).match(text, last).end()  # type: ignore[union-attr]
+            found.append((begin, last))
     return found
 
 

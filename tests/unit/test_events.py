@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import contextvars
 import functools
-import sys
 import threading
 from collections.abc import Callable, Sequence
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from tests.fake_tvm import fake_tvm
 from tilelang_trace.events import (
     IncompletePass,
     PassEvent,
@@ -25,19 +25,7 @@ from tilelang_trace.events import (
 
 @pytest.fixture(autouse=True)
 def tvm(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A `tvm` with only what an instrument binds to. Its default context is always current."""
-
-    class PassInstrument:
-        pass
-
-    default_context = SimpleNamespace(instruments=[])
-    default_context.same_as = lambda other: other is default_context
-    fake: Any = ModuleType("tvm")
-    fake.ir = SimpleNamespace(instrument=SimpleNamespace(PassInstrument=PassInstrument))
-    fake.transform = SimpleNamespace(PassContext=SimpleNamespace(current=lambda: default_context))
-    monkeypatch.setitem(sys.modules, "tvm", fake)
-    monkeypatch.setitem(sys.modules, "tvm.ir.instrument", fake.ir.instrument)
-    return fake
+    return fake_tvm(monkeypatch)
 
 
 def isolated(test: Callable[..., None]) -> Callable[..., None]:

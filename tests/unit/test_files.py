@@ -435,3 +435,9 @@ def test_every_trace_can_be_written_in_every_format(
 ) -> None:
     files.write(make(), tmp_path / f"a{ending}")
     assert (tmp_path / f"a{ending}").stat().st_size > 0
+
+
+def test_a_log_may_say_anything_in_its_metadata() -> None:
+    assert files.sniff(b'{"pass_events": 1, "metadata": {"traceEvents": []}}\n') is files.LOG
+    assert files.sniff(b'{"traceEvents": [], "otherData": {"pass_events": 1}}') is files.JSON
+    assert files.sniff(b'{"pass_events": 1, "metadata": {"cut') is files.LOG

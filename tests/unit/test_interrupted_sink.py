@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.fake_tvm import Info
 from tilelang_trace.recording import sink as sink_module
 from tilelang_trace.recording.finish import read_journals
 from tilelang_trace.recording.journal import Journal
@@ -19,16 +20,6 @@ from tilelang_trace.trace.arguments import COMPILE
 from tilelang_trace.trace.model import Trace
 
 _PACKAGE = str(Path(sys.modules[ThreadSink.__module__].__file__ or "").parent.parent)
-
-
-class Info:
-    """A PassInfo: the same as itself only."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def same_as(self, other: object) -> bool:
-        return self is other
 
 
 class Lines:

@@ -6,7 +6,7 @@ processes and threads with their real ids, lanes, metadata, and where zero is.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -15,7 +15,7 @@ from tilelang_trace.errors import UserError
 from tilelang_trace.trace.arguments import FORMAT_VERSION
 from tilelang_trace.trace.build import TraceBuilder
 from tilelang_trace.trace.json_values import Json
-from tilelang_trace.trace.model import CounterTrack, Lane, Process, Thread, Trace
+from tilelang_trace.trace.model import CounterTrack, Ints, Lane, Process, Thread, Trace
 
 NAME = "tilelang_trace"
 """The key that the envelope stands under."""
@@ -104,23 +104,20 @@ def _check(builder: TraceBuilder) -> None:
 
 
 def earliest(trace: Trace) -> int:
-    """The earliest time in a Trace, ns; 0 in an empty one."""
-    times = [
-        column
-        for column in (trace.slices.begin, trace.instants.time, trace.counters.time)
-        if len(column)
-    ]
-    return int(min(np.min(column) for column in times)) if times else 0
+    """The earliest time that is written of a Trace, ns; 0 if there is none."""
+    return min((int(np.min(times)) for times in _times(trace, trace.slices.begin)), default=0)
 
 
 def latest(trace: Trace) -> int:
-    """The latest time in a Trace, ns; 0 in an empty one."""
-    times = [
-        column
-        for column in (trace.slices.end, trace.instants.time, trace.counters.time)
-        if len(column)
-    ]
-    return int(max(np.max(column) for column in times)) if times else 0
+    """The latest time that is written of a Trace, ns; 0 if there is none."""
+    return max((int(np.max(times)) for times in _times(trace, trace.slices.end)), default=0)
+
+
+def _times(trace: Trace, of_slices: Ints) -> Iterator[Ints]:
+    """Columns of times, those that have any. Of a counter without a number a file has a gap."""
+    counters = trace.counters
+    of_counters = counters.time[np.isfinite(counters.value)]
+    return (times for times in (of_slices, trace.instants.time, of_counters) if len(times))
 
 
 def first_lanes(trace: Trace) -> dict[int, int]:

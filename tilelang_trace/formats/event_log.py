@@ -80,6 +80,7 @@ def write(trace: Trace) -> Iterator[bytes]:
             context.append(context[parent] if parent >= 0 else None)
             is_in_pass = bool(parent >= 0 and kinds[parent] == kind_pass)
             depth.append(depth[parent] + is_in_pass if parent >= 0 else 0)
+    context = [number if _is_number(number) else None for number in context]
     order = slices.begin.argsort(kind="stable").astype(np.int32)
     order = order[kinds[order] == kind_pass]
     for start in range(0, len(order), _CHUNK):
@@ -88,15 +89,29 @@ def write(trace: Trace) -> Iterator[bytes]:
         for number, row, arguments in zip(
             count(start), rows.tolist(), trace.arguments.of_rows(rows)
         ):
-            line = _line(trace, row, arguments, context[row])
-            # Passes of other tools may have no numbers, but a log must.
-            if not isinstance(line["sequence"], int):
-                line["sequence"] = number
-            if not isinstance(line["depth"], int):
-                line["depth"] = depth[row]
+            numbers = {"sequence": number, "depth": depth[row]}
+            line = _line(trace, row, numbers | _in_log(arguments), context[row])
             lines.append(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
         yield b"".join(lines)
         long_work.reached(start + _CHUNK)
+
+
+def _is_number(value: Json) -> bool:
+    is_int = isinstance(value, int) and not isinstance(value, bool)
+    return is_int and -(2**63) <= value < 2**63
+
+
+def _in_log(arguments: Mapping[str, Json]) -> dict[str, Json]:
+    """The arguments of a pass, without those that another tool has given a meaning of its own."""
+
+    def is_as_told(name: str, value: Json) -> bool:
+        if name in ("sequence", "depth"):
+            return _is_number(value) and value >= 0
+        if name == "parent_sequence":
+            return _is_number(value)
+        return name not in _TYPES or isinstance(value, _TYPES[name][0])
+
+    return {name: value for name, value in arguments.items() if is_as_told(name, value)}
 
 
 def _line(
@@ -120,8 +135,8 @@ def _line(
     lane = trace.lanes[int(trace.slices.lane[row])]
     if lane.thread is not None:
         thread = trace.threads[lane.thread]
-        line["pid"] = trace.processes[thread.process].pid
-        line["tid"] = thread.tid
+        for key, id_ in (("pid", trace.processes[thread.process].pid), ("tid", thread.tid)):
+            line[key] = id_ if _is_number(id_) else None
         line["thread_name"] = thread.name
     if context is not None:
         line["context"] = context

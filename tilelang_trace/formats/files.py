@@ -17,8 +17,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import cast
 
-import orjson
-
 from tilelang_trace import limits, long_work
 from tilelang_trace.errors import UserError
 from tilelang_trace.formats.archives.members import is_archive, members
@@ -28,6 +26,17 @@ from tilelang_trace.formats.pftrace.wire import top_level_fields
 from tilelang_trace.trace.build import TraceBuilder
 from tilelang_trace.trace.findings import Findings
 from tilelang_trace.trace.model import Trace
+
+_HEAD = 4096
+_WEB_PAGE = "a web page, maybe of a login: download the file itself"
+_NO_TRACES = {
+    b"<!doctype html": _WEB_PAGE,
+    b"<html": _WEB_PAGE,
+    b"version https://git-lfs": "the pointer to one that Git LFS keeps: git lfs pull",
+    b"%pdf": "a PDF",
+    b"\x7felf": "a program",
+    b"traceback (most": "the text of an exception",
+}
 
 # Measured with zlib 1.2.13: the size of the plain one, and the time by plain byte (1,000,000 slices
 # are 68 MB of .pftrace and 178 MB of .json). Level 6 takes up to twice as long as 5 for files that
@@ -259,7 +268,9 @@ def sniff(data: bytes) -> Format:
     if start.startswith(b"["):
         return JSON
     if start.startswith(b"{"):
-        return LOG if _is_log(data if head == data[:_HEAD] else head) else JSON
+        text = data if head == data[:_HEAD] else head
+        line = text.lstrip(b" \t\r\n").partition(b"\n")[0]
+        return LOG if b'"pass_events"' in line and _is_log_header(line) else JSON
     if data.startswith(b"\x89PNG"):
         return PNG
     if start.startswith((b"<?xml", b"<svg")):
@@ -274,26 +285,15 @@ def sniff(data: bytes) -> Format:
     )
 
 
-def _is_log(data: bytes) -> bool:
-    line = data.lstrip(b" \t\r\n").partition(b"\n")[0]
-    if b'"pass_events"' not in line:
-        return False
+def _is_log_header(line: bytes) -> bool:
+    """Whether what says `pass_events` somewhere is the first line of a log, and no JSON trace."""
+    import orjson
+
     try:
         header = orjson.loads(line)
     except orjson.JSONDecodeError:
         return b'"traceEvents"' not in line
-    return isinstance(header, dict) and "pass_events" in header and "traceEvents" not in header
-
-
-_HEAD = 4096
-_NO_TRACES = {
-    b"<!doctype html": "a web page: of a login, maybe; was the file downloaded with its address?",
-    b"<html": "a web page: of a login, maybe; was the file downloaded with its address?",
-    b"version https://git-lfs": "the pointer to one that Git LFS keeps: git lfs pull",
-    b"%pdf": "a PDF",
-    b"\x7felf": "a program",
-    b"traceback (most": "the text of an exception",
-}
+    return "pass_events" in header and "traceEvents" not in header
 
 
 def _starts_with_a_packet(data: bytes) -> bool:

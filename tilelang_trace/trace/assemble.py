@@ -178,7 +178,7 @@ def _canonical(parts: Parts) -> tuple[npt.NDArray[Any], Ids, list[int]]:
 Named = TypeVar("Named", Process, Thread, Lane, CounterTrack)
 
 
-def _storable(entries: Sequence[Named]) -> tuple[Named, ...]:
+def _storable(entries: Iterable[Named]) -> tuple[Named, ...]:
     """The same with names that every format can hold."""
     return tuple(
         entry if entry.name == (name := storable(entry.name)) else replace(entry, name=name)
@@ -230,7 +230,9 @@ def assemble(parts: Parts) -> Trace:
         instant_arguments=Arguments(
             _renumbered(parts.instant_columns, _inverse(instant_order)), parts.strings
         ),
-        counter_tracks=_storable(parts.counter_tracks),
+        counter_tracks=_storable(
+            replace(track, unit=storable(track.unit)) for track in parts.counter_tracks
+        ),
         counters=Counters(
             counters.track[counter_order],
             counters.time[counter_order],

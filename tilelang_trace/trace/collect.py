@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilelang_trace.limits import UNLIMITED, Limits, exceeded
-from tilelang_trace.trace.json_values import Json, storable
+from tilelang_trace.trace.json_values import Json, is_utf8, storable, storable_keys
 from tilelang_trace.trace.model import (
     Column,
     ColumnType,
@@ -91,17 +91,25 @@ class ArgumentCollector:
     def add(self, row: int, arguments: Mapping[str, Json]) -> None:
         """Put arguments on a row; a name must not come twice for one row."""
         usual, text_ids = self._usual, self._strings.ids
+        has_odd_names = False
         for name, value in arguments.items():
             try:
                 type_, take_value, take_row = usual[name]
                 if value.__class__ is not type_:
-                    self._add_any(row, storable(name), value)
+                    self._add_any(row, name, value)
                     continue
                 take_value(text_ids[value] if type_ is str else value)
             except (KeyError, OverflowError):  # a new name or text; an integer wider than 64 bits
-                self._add_any(row, storable(name), value)
+                if is_utf8(name):
+                    self._add_any(row, name, value)
+                else:
+                    has_odd_names = True
             else:
                 take_row(row)
+        if has_odd_names:
+            for name, odd in storable_keys(arguments).items():
+                if name != odd:
+                    self._add_any(row, name, arguments[odd])
 
     def _add_any(self, row: int, name: str, value: Json) -> None:
         kind: ColumnType = "json"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 from tilelang_trace.limits import DEEPEST, exceeded
@@ -17,7 +18,7 @@ def storable(value: Json, deepest: int = DEEPEST) -> Json:
     UserError for a value of more levels.
     """
     if isinstance(value, str):
-        return value if _is_utf8(value) else _without_surrogates(value)
+        return value if is_utf8(value) else _without_surrogates(value)
     if isinstance(value, int):
         return value if -(2**63) <= value < 2**64 else str(value)
     if not isinstance(value, (dict, list, tuple)):
@@ -26,8 +27,9 @@ def storable(value: Json, deepest: int = DEEPEST) -> Json:
         raise exceeded("a value of more levels", "nesting")
     if isinstance(value, dict):
         clean = {}
-        for key in sorted(value):
-            clean[storable(key)] = storable(value[key], deepest - 1)
+        keys = storable_keys(value)
+        for key in sorted(keys):
+            clean[key] = storable(value[keys[key]], deepest - 1)
         return clean
     items = []
     for item in value:
@@ -44,7 +46,29 @@ def levels(value: Json) -> int:
     return found
 
 
-def _is_utf8(text: str) -> bool:
+def storable_keys(keys: Iterable[str]) -> dict[str, str]:
+    """The keys of an object as every format can hold them, each with the key that it stands for.
+    Two that differ in lone surrogates alone stay two.
+    """
+    found: dict[str, str] = {}
+    odd = []
+    for key in keys:
+        if is_utf8(key):
+            found[key] = key
+        else:
+            odd.append(key)
+    counts: dict[str, int] = {}
+    for key in sorted(odd):
+        name = clean = _without_surrogates(key)
+        while name in found:
+            counts[clean] = counts.get(clean, 1) + 1
+            name = f"{clean} {counts[clean]}"
+        found[name] = key
+    return found
+
+
+def is_utf8(text: str) -> bool:
+    """Whether a text has no lone surrogates, which UTF-8 has no bytes for."""
     if text.isascii():
         return True
     try:

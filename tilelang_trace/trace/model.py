@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -112,6 +113,8 @@ class Counters:
         return len(self.time)
 
 
+_FEW_COLUMNS = 64
+
 ColumnType: TypeAlias = Literal["bool", "int", "float", "string", "json"]
 
 
@@ -157,6 +160,26 @@ class Arguments:
         decoded: list[Json] = values.tolist()
         return decoded
 
+    def on(self, starts: npt.NDArray[Any], stops: npt.NDArray[Any]) -> Sequence[Column]:
+        """The columns that some rows bear, those from starts to stops, in order; where there are
+        few columns, all of them. A file may have a million, each on one row.
+        """
+        if len(self.columns) <= _FEW_COLUMNS:
+            return self.columns
+        rows, columns = self._by_row
+        first, last = np.searchsorted(rows, starts), np.searchsorted(rows, stops)
+        counts = last - first
+        places = np.arange(counts.sum()) + np.repeat(first - np.cumsum(counts) + counts, counts)
+        return [self.columns[number] for number in np.unique(columns[places]).tolist()]
+
+    @cached_property
+    def _by_row(self) -> tuple[Ids, Ints]:
+        """For each value its row, ascending, and the number of its column."""
+        rows = np.concatenate([column.rows for column in self.columns])
+        numbers = np.repeat(np.arange(len(self.columns)), [len(c.rows) for c in self.columns])
+        order = np.argsort(rows, kind="stable")
+        return rows[order], numbers[order]
+
     def named(self, name: str) -> Iterator[Column]:
         """The columns of an argument, one for each type that it has."""
         return (column for column in self.columns if column.name == name)
@@ -183,7 +206,7 @@ class Arguments:
     def between(self, start: int, stop: int) -> list[dict[str, Json]]:
         """The arguments of rows start to stop, one dictionary a row, in the contract's order."""
         found: list[dict[str, Json]] = [{} for _ in range(start, stop)]
-        for column in self.columns:
+        for column in self.on(np.array([start]), np.array([stop])):
             places = column.places(start, stop)
             values = self._decoded(column, column.values[places])
             for row, value in zip(column.rows[places].tolist(), values):
@@ -193,7 +216,7 @@ class Arguments:
     def of_rows(self, rows: Ids) -> list[dict[str, Json]]:
         """The arguments of some rows, a dictionary each."""
         found: list[dict[str, Json]] = [{} for _ in range(len(rows))]
-        for column in self.columns:
+        for column in self.on(rows, rows + 1):
             at = np.searchsorted(column.rows, rows)
             at[at == len(column.rows)] = 0
             bears = np.flatnonzero(column.rows[at] == rows)

@@ -31,14 +31,14 @@ def _us(ns: int) -> orjson.Fragment:
 
 
 def origin_of(trace: Trace) -> int:
-    """The time that is written as 0: the start of the recording, or 0 itself where all times stay
-    exact.
+    """The time that is written as 0: the start of the recording or, if that is not known, 0 itself;
+    the first time of all, where else not all times would stay exact and above zero.
     """
     start = trace.metadata.get("start")
-    if isinstance(start, Mapping) and isinstance(start.get("monotonic_ns"), int):
-        return min(int(start["monotonic_ns"]), envelope.earliest(trace))
-    first = envelope.earliest(trace)
-    return first if first < 0 or envelope.latest(trace) > envelope.EXACT_NS else 0
+    known = start.get("monotonic_ns") if isinstance(start, Mapping) else None
+    zero = known if isinstance(known, int) else 0
+    first, last = envelope.earliest(trace), envelope.latest(trace)
+    return first if first < zero or last - zero > envelope.EXACT_NS else zero
 
 
 class _Rows:

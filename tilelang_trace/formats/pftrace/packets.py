@@ -352,7 +352,9 @@ class PacketSequence:
         return b"".join([self.argument(name, value) for name, value in arguments.items()])
 
     def _categories_of(self, category: str) -> bytes:
-        parts = category.split(",") if category else ()
+        parts = category.split(",") if category else []
+        if "" in parts:  # readers leave out a category without a name
+            parts = [category]
         return b"".join(b"\x18" + self._categories.iid(part) for part in parts)
 
     def _named(self, name: str) -> bytes:

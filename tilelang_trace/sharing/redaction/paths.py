@@ -18,15 +18,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import unquote
 
+# Bounded: from each backslash of a run, all the others to its end would else be tried.
+_ESC = r"\\{0,16}"
+_BACK = r"\\{1,16}"
 _PART = r"[^\s\x00-\x1f/\\:*?\"'`<>|,;()\[\]{}=&]+"
 # A path begins where no word ends, behind a flag (-I/opt), behind the // of an address; and a home
 # is one wherever it stands. `<home>/x` is none any more.
 _POSIX_START = (
-    r"(?:(?<![\w.)\]}/>~-])|(?<=://)|(?<=-[A-Za-z])|(?<=isystem)|(?=\\*/(?:home|Users)\\*/))"
-    r"(?:(?:~[\w.-]*|\$HOME|\$\{HOME\})(?=\\*/))?"
+    r"(?:(?<![\w.)\]}/>~-])|(?<=://)|(?<=-[A-Za-z])|(?<=isystem)|(?=\\{0,16}/(?:home|Users)\\{0,16}/))"
+    r"(?:(?:~[\w.-]*|\$HOME|\$\{HOME\})(?=\\{0,16}/))?"
 )
 _BLANK = rf"(?:(?:/mnt|/cygdrive)?/[a-z])?/Users/{_PART}(?: [A-Z][\w.-]*){{1,2}}(?=/)"
-_POSIX = re.compile(rf"{_POSIX_START}(?:{_BLANK})?(?:\\*/{_PART})+(?:\\*/(?![/\w]))?")
+_POSIX = re.compile(rf"{_POSIX_START}(?:{_BLANK})?(?:{_ESC}/{_PART})+(?:{_ESC}/(?![/\w]))?")
 _TILDE = re.compile(
     rf"(?<![\w/~.>)\]-])(?:~[A-Za-z_][\w.-]*|~|\$HOME|\$\{{HOME\}})(?:\\*[/\\]{_PART})+"
 )
@@ -39,7 +42,7 @@ _DRIVE = re.compile(
 )
 # \\server\share, and the same escaped: the beginning has twice as many backslashes as the rest.
 _UNC = re.compile(
-    rf"(?<![\w\\:])(?P<s>\\+)(?P=s)(?P<server>[\w.$-]{{2,}})(?P=s)(?!\\)(?:{_PART})"
+    rf"(?<![\w\\:])(?P<s>{_BACK})(?P=s)(?P<server>[\w.$-]{{2,}})(?P=s)(?!\\)(?:{_PART})"
     rf"(?:(?P=s)(?!\\){_PART})*"
 )
 _ENCODED = re.compile(
@@ -155,15 +158,40 @@ _GENERIC = _SYSTEM | frozenset(
 _FILE = re.compile(r".+\.\w{1,12}([-.]\d+)*|Makefile|Dockerfile")
 
 
+class Folders(set[str]):
+    """Folders, as they stand somewhere, without escapes and with slashes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._parts: set[tuple[str, ...]] = set()
+        self._counts: set[int] = set()
+
+    def add(self, folder: str) -> None:
+        """Take one more."""
+        parts = _comparable(folder.split("/"))
+        self._parts.add(parts)
+        self._counts.add(len(parts))
+        super().add(folder)
+
+    def around(self, parts: Sequence[str]) -> int:
+        """How many parts of a path are the longest of these folders that it begins with, else 0."""
+        counts = (n for n in sorted(self._counts, reverse=True) if n <= len(parts))
+        return next((n for n in counts if _comparable(parts[:n]) in self._parts), 0)
+
+
+def _comparable(parts: Sequence[str]) -> tuple[str, ...]:
+    """The parts of a path; Windows does not tell upper and lower case apart."""
+    return tuple(p.lower() for p in parts) if parts[0].endswith(":") else tuple(parts)
+
+
 @dataclass
 class Places:
     """What is known of the folders of a Trace and of this machine."""
 
-    homes: set[str] = field(default_factory=set)
-    """As they stand somewhere, without escapes and with slashes."""
-    folders: set[str] = field(default_factory=set)
+    homes: Folders = field(default_factory=Folders)
+    folders: Folders = field(default_factory=Folders)
     """Working directories."""
-    roots: set[str] = field(default_factory=set)
+    roots: Folders = field(default_factory=Folders)
     """Folders of scripts and sources outside of homes."""
     projects: set[str] = field(default_factory=set)
     """Folders with slashes: those in a home from there on (`clients/acme`), else from the root."""
@@ -191,7 +219,7 @@ class Places:
             return
         if parts[0] == "" and (parts[1].lower() in _SYSTEM or _PYTHON.fullmatch(parts[-2])):
             return
-        if not any(_begins(parts, folder) for folder in self.folders):
+        if not self.folders.around(parts):
             self.roots.add("/".join(parts[:-1]))
 
 
@@ -201,17 +229,9 @@ def plain(path: str) -> str:
     return path if path.startswith("//") else re.sub(r"/+", "/", path)
 
 
-def _begins(parts: Sequence[str], folder: str) -> int:
-    """The number of parts of the folder, if the path begins with it, else 0."""
-    first = folder.split("/")
-    windows = first[0].endswith(":")
-    same = [p.lower() for p in parts[: len(first)]] if windows else list(parts[: len(first)])
-    return len(first) if same == ([p.lower() for p in first] if windows else first) else 0
-
-
 def _home_end(parts: Sequence[str], places: Places) -> int:
     """How many parts of a path are its home folder, 0 if it is in none."""
-    known = max((_begins(parts, home) for home in places.homes), default=0)
+    known = places.homes.around(parts)
     if known:
         return known
     if parts[0] in ("~", "$HOME", "${HOME}") or (parts[0].startswith("~") and len(parts[0]) > 1):
@@ -294,7 +314,7 @@ def _shown(path: str, places: Places, show: Shown) -> str:
     def rest(start: int) -> str:
         return (separators[start - 1] if start else "") + joined(start)
 
-    folder = max((_begins(names, known) for known in places.folders), default=0)
+    folder = places.folders.around(names)
     end = _home_end(names, places)
     if folder and folder >= end:
         kept = _users_shown(parts, separators, folder, False, show)
@@ -321,7 +341,7 @@ def _shown(path: str, places: Places, show: Shown) -> str:
         count = temporary[0].count("/") + 1
         old = path[: len(path) - len(rest(count))]
         return show("temporary folder", old, temporary[0]) + rest(count)
-    root = max((_begins(names, known) for known in places.roots), default=0)
+    root = places.roots.around(names)
     if root:
         old = path[: len(path) - len(rest(root))]
         return show("project", old, "/".join(names[:root])) + rest(root)
@@ -343,7 +363,8 @@ def _public_from(names: Sequence[str], start: int, trailing: bool) -> int:
         if name in ("bin", "scripts") and index >= len(names) - 2 - trailing:
             return index
     last = len(names) - 1 - trailing
-    return last if _FILE.fullmatch(names[last]) and last >= start else len(names) - trailing
+    # The end of a name says it; all of a long one would be tried from each dot.
+    return last if _FILE.fullmatch(names[last][-255:]) and last >= start else len(names) - trailing
 
 
 def _users_shown(

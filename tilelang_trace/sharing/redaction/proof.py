@@ -16,11 +16,13 @@ import json
 import re
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from urllib.parse import unquote_to_bytes
 
 from tilelang_trace.sharing.redaction import names
+from tilelang_trace.sharing.redaction.search import Finder
 from tilelang_trace.sharing.redaction.secret import Secret
 
 _DEEPEST = 4
@@ -48,7 +50,7 @@ def leaks(members: Iterable[tuple[str, bytes]], secrets: Iterable[Secret]) -> li
     """What is found of the secrets in the names and contents of an archive's members, at most one
     Leak for each secret and member. Packed members (.gz, .zip) are unpacked.
     """
-    searched = [_Search(secret) for secret in sorted(secrets) if secret.text]
+    searched = _Searches([_Search(secret) for secret in sorted(secrets) if secret.text])
     found: list[Leak] = []
     for member, content in members:
         named = [("text", content_) for _, content_ in _views(member.encode())]
@@ -59,14 +61,14 @@ def leaks(members: Iterable[tuple[str, bytes]], secrets: Iterable[Secret]) -> li
 
 
 def _found(
-    member: str, views: Iterable[tuple[str, bytes]], searched: list[_Search], in_name: bool = False
+    member: str, views: Iterable[tuple[str, bytes]], searched: _Searches, in_name: bool = False
 ) -> Iterator[Leak]:
     seen: set[Secret] = set()
     for form, view in views:
         lower = view.lower()
         text: str | None = None
-        for search in searched:
-            if search.secret in seen or not search.is_worth_a_look(lower):
+        for search in searched.worth_a_look(lower):
+            if search.secret in seen:
                 continue
             if text is None:
                 text = view.decode("latin-1")  # a character a byte: places are places of bytes
@@ -141,15 +143,15 @@ class _Search:
         if secret.search in ("word", "path"):
             self._coded = list(_in_base64(text.encode()))
         self._cues = [cue.encode().lower() for cue in _cues(secret)]
-        self._pattern = _pattern(secret)
 
-    def is_worth_a_look(self, lower: bytes) -> bool:
-        """Whether a content (in lower case) may hold it."""
-        return (
-            not self.secret.text.isascii()
-            or any(cue in lower for cue in self._cues)
-            or any(coded.lower() in lower for coded in self._coded)
-        )
+    def cues(self) -> list[bytes]:
+        """Of which one is in every content, in lower case, that may hold it."""
+        texts = self._texts if not self.secret.text.isascii() else []
+        return [*self._cues, *(text.lower() for text in (*texts, *self._coded))]
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str] | None:
+        return _pattern(self.secret)
 
     def first(self, text: str, lower: bytes) -> tuple[int, str] | None:
         """Where it stands first in a text (latin-1), and `base64` if it does so in that form."""
@@ -177,7 +179,25 @@ class _Search:
                 for match in self._pattern.finditer(text, begin, end):
                     if self.secret.search == "name" or _begins(text, match.start()):
                         yield match.start()
-                position = lower.find(cue, position + 1)
+                # What begins at a cue in the first half of what was searched ends in it.
+                position = lower.find(cue, position + around // 2)
+
+
+class _Searches:
+    """All of them."""
+
+    def __init__(self, searches: Sequence[_Search]) -> None:
+        self._by_cue: dict[bytes, list[int]] = {}
+        for number, search in enumerate(searches):
+            for cue in search.cues():
+                self._by_cue.setdefault(cue, []).append(number)
+        self._searches = searches
+        self._finder = Finder(self._by_cue)
+
+    def worth_a_look(self, lower: bytes) -> list[_Search]:
+        """Those of what may be in a content, which is given in lower case."""
+        found = {n for cue in self._finder.found_in(lower) for n in self._by_cue[cue]}
+        return [self._searches[number] for number in sorted(found)]
 
 
 def _cues(secret: Secret) -> list[str]:

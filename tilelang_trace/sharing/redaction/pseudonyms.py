@@ -26,6 +26,8 @@ _DONE = re.compile(r"(?:kernel|buffer)_[0-9a-f]{8}")
 _KEPT = frozenset(
     ["main", "T", "R", "I", "ir", "tir", "relax", "cls", "self", "Module", "lv", "gv", "n", "m"]
 )
+_TAILS = 32
+"""So many are taken off a name in search of one that is known."""
 _LABEL = re.compile(r"(?P<name>.*?)(?: \+\d+ more)?")
 
 
@@ -62,12 +64,14 @@ class Pseudonyms:
         known = self._kind(name)
         if known:
             return name if telling_only and not is_telling(name) else show(known, name)
-        stem = name.rpartition("_")[0]
-        while stem:  # `attention_ptr` and `attention_1` are made of a name by the compiler
+        stem = name
+        for _ in range(
+            _TAILS
+        ):  # `attention_ptr` and `attention_1` are made of a name by the compiler
+            stem = stem.rpartition("_")[0]
             known = self._kind(stem)
             if known and is_telling(stem):
                 return show(known, stem) + name[len(stem) :]
-            stem = stem.rpartition("_")[0]
         return name
 
     def _kind(self, name: str) -> str:

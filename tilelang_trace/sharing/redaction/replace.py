@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tilelang_trace.secret_values import is_secret, spans
 from tilelang_trace.sharing.redaction import names, paths, pseudonyms
 from tilelang_trace.sharing.redaction.learn import EMAIL, Known, Learner, is_mere_name
+from tilelang_trace.sharing.redaction.search import Finder
 from tilelang_trace.sharing.redaction.secret import Kind, Secret
 from tilelang_trace.sharing.redaction.walk import COMPILERS, IR, KERNEL
 
@@ -32,6 +34,15 @@ class Replacer:
         self._results: dict[tuple[str, str], Result] = {}
         self._hidden: set[tuple[str, str]] = set()
         self._said: list[tuple[str, str, str]] = []
+        self._look_for()
+
+    def _look_for(self) -> None:
+        """Get ready to find what is known now."""
+        self._values = Finder(filter(is_found_anywhere, self.known.values))
+        self._names = [
+            (kind, _Names(names))
+            for kind, names in (("host", self.known.hosts), ("user", self.known.users))
+        ]
 
     def replaced(self, text: str, key: str) -> Result:
         """A text that is the value of `key` without what is private."""
@@ -50,6 +61,7 @@ class Replacer:
         if self.known.size() != before:
             self.known.number()
             self._results.clear()
+            self._look_for()
         return self.replaced(text, key).text
 
     def _replaced(self, text: str, key: str) -> str:
@@ -68,9 +80,8 @@ class Replacer:
                 text = EMAIL.sub(self._email, text)
             text = paths.rewrite(text, self.known.places, self._path)
         lower = text.lower()
-        for kind, known in (("host", self.known.hosts), ("user", self.known.users)):
-            found = [name for name in known if name.lower() in lower]
-            for name in sorted(found, key=lambda name: (-len(name), name)):
+        for kind, known in self._names:
+            for name in known.found_in(lower):
                 text = self._without_name(text, name, kind, code)
         if self.known.pseudonyms is not None and key != COMPILERS:
             if code or key == KERNEL:
@@ -94,10 +105,8 @@ class Replacer:
             shown += [text[position:begin], self._token(text[begin:end])]
             position = end
         text = "".join([*shown, text[position:]]) if shown else text
-        found = [value for value in self.known.values if value in text]
-        for value in sorted(found, key=lambda value: (-len(value), value)):
-            if is_found_anywhere(value):
-                text = text.replace(value, self._token(value))
+        for value in sorted(self._values.found_in(text), key=_longest_first):
+            text = text.replace(value, self._token(value))
         return text
 
     def _email(self, match: re.Match[str]) -> str:
@@ -188,6 +197,25 @@ class Replacer:
             for name in self.known.pseudonyms.buffers:
                 add("buffer", name, pseudonyms.is_telling(name))
         return frozenset(found)
+
+
+class _Names:
+    """Users or hosts, found whatever their case."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._by_lower: dict[str, list[str]] = {}
+        for name in names:
+            self._by_lower.setdefault(name.lower(), []).append(name)
+        self._finder = Finder(self._by_lower)
+
+    def found_in(self, lower: str) -> list[str]:
+        """Those in a text, which is given in lower case, the longest first."""
+        found = (name for key in self._finder.found_in(lower) for name in self._by_lower[key])
+        return sorted(found, key=_longest_first)
+
+
+def _longest_first(text: str) -> tuple[int, str]:
+    return -len(text), text
 
 
 def is_found_anywhere(value: str) -> bool:

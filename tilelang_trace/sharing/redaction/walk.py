@@ -7,7 +7,7 @@ texts that they have.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
@@ -141,13 +141,15 @@ class _Walk:
         """The columns with other names and values."""
         found: list[Column] = []
         taken: dict[str, str] = {}
+        used: set[str] = set()
         self._names = self.strings.texts()
         for column in arguments.columns:
             if column.name not in taken:
                 name = column.name
                 if name not in RANK:
                     name = self.one(name, "", "name of an argument", len(column.rows))
-                    name = self.fresh(name, taken.values())
+                    name = self.fresh(name, used)
+                used.add(name)
                 taken[column.name] = name
             place = f"argument {column.name}"
             of = names[column.rows]
@@ -187,13 +189,19 @@ class _Walk:
         ]
         return np.fromiter(values, object, len(values))
 
-    def fresh(self, name: str, taken: Any) -> str:
+    def fresh(self, name: str, taken: Container[str]) -> str:
         """A name that is not taken: of two keys that became one, each keeps its value."""
-        number, free = 1, name
-        while free in taken:
-            number += 1
-            free = f"{name} ({number})"
-        return free
+        if name not in taken:
+            return name
+        # All numbers below a taken one are taken: a search by halves, as there may be many.
+        number = 2
+        while f"{name} ({number})" in taken:
+            number *= 2
+        least = number // 2
+        while least + 1 < number:
+            middle = (least + number) // 2
+            least, number = (middle, number) if f"{name} ({middle})" in taken else (least, middle)
+        return f"{name} ({number})"
 
     def value(self, value: Json, key: str, place: str) -> Json:
         """A JSON value with other texts and keys."""
