@@ -131,7 +131,9 @@ def test_async_slices_at_one_time_stand_on_rows_of_one_name() -> None:
         *(a("b", "load", k, id=k) for k in range(3)), *(a("e", "load", 9, id=k) for k in range(3))
     )
     assert [lane.name for lane in trace.lanes] == ["load", "load lane 2", "load lane 3"]
-    again = [a(phase, "load", 2 * k + (phase == "e"), id=k) for k in range(50) for phase in "be"]
+    again = [
+        a(phase, "load", 2 * k + 2 * (phase == "e"), id=k) for k in range(50) for phase in "be"
+    ]
     assert len(read(*again).lanes) == 1
 
 

@@ -189,8 +189,8 @@ SORT_INDEX = Rule(
 COLOUR = Rule("colour", "passes `cname` by: the name decides the colour", "convert leaves it out")
 TOO_DEEP = Rule(
     "too-deep",
-    "has no place for what has 512 slices around it: it is dropped, or stands at the top (v52)",
-    "record less deep recursion",
+    "shows slices with 512 or more around them in a wrong place or not at all",
+    "leave out levels that say nothing; convert keeps them",
 )
 BAD_METADATA = Rule("bad-metadata", "passes it by", "convert leaves it out")
 
