@@ -54,7 +54,7 @@ def test_a_rule_is_told_once_with_its_first_places_and_the_mend(capsys: Capture)
         "",
         "  overlap: 7 places",
     ]
-    assert [line.partition(":")[0] for line in out[3:8]] == [
+    assert [line.partition(" (byte ")[0] for line in out[3:8]] == [
         f"    event {2 * pair}" for pair in range(1, 6)
     ]
     assert out[8:] == [

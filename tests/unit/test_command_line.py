@@ -125,7 +125,7 @@ def test_convert_goes_there_and_back(
     [
         (b"", "the file is empty"),
         (b"hello world", "neither a Perfetto trace, Chrome JSON nor a pass-event log"),
-        (b'{"traceEvents": [\n{"ph": "X",,}]}', "line 2"),
+        (b'{"traceEvents": [\n{"ph": 5}]}', "line 2"),
         (b'{"pass_events": 1}\n{"name": "x"}\n', "line 2: the pass has no 'sequence'"),
         (b"\x1f\x8b\x08\x00cut", "damaged gzip"),
     ],
@@ -154,7 +154,7 @@ def test_convert_says_what_was_mended(tmp_path: Path, capsys: pytest.CaptureFixt
     )
     assert main(["convert", str(overlapping), "-o", str(tmp_path / "out.json")]) == 0
     said = capsys.readouterr().err
-    mend = "event 2: overlap: 'b' overlaps 'a' of event 1: moved to lane 2"
+    mend = "event 2 (line 2): overlap: 'b' overlaps 'a' of event 1 (line 1): moved to lane 2"
     assert f"1 place mended: {mend}" in said
     assert f"tilelang-trace check {overlapping}" in said
 

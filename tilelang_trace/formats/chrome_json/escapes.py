@@ -27,7 +27,7 @@ def tell(data: bytes, start: int, stop: int, told: Callable[[int, Rule, str], No
         rule = None
         if b"\\ud" in text or b"\\uD" in text:
             rule = findings.SURROGATES if _has_surrogate(text) else None
-        if rule is None and b'\\"' not in text:
+        if rule is None and b'\\"' not in text.replace(b"\\\\", b""):
             rule = findings.ESCAPES
         if rule is not None:
             told(begin, rule, text[:60].decode("utf-8", "replace"))

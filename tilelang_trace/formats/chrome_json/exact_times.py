@@ -9,7 +9,7 @@ import orjson
 
 from tilelang_trace.trace.json_values import Json
 
-_EXACT_US = float(2**42)
+EXACT_US = float(2**42)
 """Doubles below this are less than a nanosecond apart, as microseconds."""
 _KEYS = ("ts", "dur")
 _TIME = re.compile(rb'("(?:ts|dur)"\s*:\s*)(-?[0-9][0-9.eE+-]*)')
@@ -19,7 +19,7 @@ def with_exact_times(text: bytes, events: list[dict[str, Json]]) -> list[dict[st
     """The events that this text says, those times that are no integers and far from 0 as texts of
     the digits that stand there.
     """
-    if not any(_is_rounded(event.get(key)) for key in _KEYS for event in events):
+    if not any(is_rounded(event.get(key)) for key in _KEYS for event in events):
         return events
     try:
         digits = orjson.loads(b"[%b]" % _TIME.sub(rb'\1"\2"', text))
@@ -27,10 +27,11 @@ def with_exact_times(text: bytes, events: list[dict[str, Json]]) -> list[dict[st
         return events
     for event, as_text in zip(events, digits):
         for key in _KEYS:
-            if _is_rounded(event.get(key)):
+            if is_rounded(event.get(key)):
                 event[key] = as_text[key]
     return events
 
 
-def _is_rounded(time: Any) -> bool:
-    return time.__class__ is float and not -_EXACT_US < time < _EXACT_US
+def is_rounded(time: Any) -> bool:
+    """Whether a time, in microseconds, is a double that may not be what the file says."""
+    return time.__class__ is float and not -EXACT_US < time < EXACT_US

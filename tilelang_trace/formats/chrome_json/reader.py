@@ -21,6 +21,7 @@ from tilelang_trace.formats import envelope
 from tilelang_trace.formats.chrome_json import escapes
 from tilelang_trace.formats.chrome_json.document import Document
 from tilelang_trace.formats.chrome_json.events import EventReader
+from tilelang_trace.formats.chrome_json.exact_times import EXACT_US, is_rounded
 from tilelang_trace.formats.chrome_json.times import CLOCK
 from tilelang_trace.trace import failures
 from tilelang_trace.trace.build import TraceBuilder
@@ -145,6 +146,8 @@ def _take(reader: EventReader, first: int, events: list[dict[str, Json]]) -> Non
         elif not isinstance(phase, str):
             raise _Unlike
         elif phase != "M":  # names are in the envelope too
+            if is_rounded(event.get("ts")):
+                raise _Unlike
             reader.take(number, event)
     if slices:
         _take_slices(reader, slices)
@@ -153,8 +156,6 @@ def _take(reader: EventReader, first: int, events: list[dict[str, Json]]) -> Non
 
 _FIELDS = itemgetter("ts", "dur", "pid", "tid", "name", "cat", "args")
 _TYPES = (float, float, int, int, str, str, dict)
-_FARTHEST_US = 2**61 / 1000
-"""Two times up to this can be added in 64 bits."""
 
 
 def _take_slices(reader: EventReader, events: list[dict[str, Json]]) -> None:
@@ -191,7 +192,7 @@ def _ns(ts: Sequence[float], dur: Sequence[float]) -> tuple[Ints, Ints]:
 
 def _exact(times: Sequence[float]) -> tuple[Ints, Floats]:
     us = np.array(times)
-    if not np.all(np.abs(us) < _FARTHEST_US):
+    if not np.all(np.abs(us) < EXACT_US):
         raise _Unlike
     whole = np.trunc(us)
     return whole.astype(np.int64) * 1000, (us - whole) * 1000
