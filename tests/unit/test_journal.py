@@ -14,8 +14,8 @@ from tests.torn_journals import torn
 from tests.traces import said
 from tilelang_trace.formats.pftrace.packets import PacketSequence, metadata_packet, track_packet
 from tilelang_trace.formats.pftrace.reader import read, read_events
-from tilelang_trace.trace.build import TraceBuilder
 from tilelang_trace.recording.journal import BLOCK_BYTES, Journal, is_alive
+from tilelang_trace.trace.build import TraceBuilder
 
 
 def write_passes(journal: Journal, count: int, name: str = "p") -> None:

@@ -1,9 +1,9 @@
 """Times on the clocks of a file -> times on one clock, that of the trace.
 
 Source of the rules: Perfetto's clock_snapshot.proto and clock_synchronizer.h. A snapshot says what
-several clocks showed at one moment. A time is moved by the snapshot at or before it, to a clock that
-is in the same snapshots, and over at most four steps. Clocks 64 to 127 belong to one sequence, and
-may count in deltas.
+several clocks showed at one moment. A time is moved by the snapshot at or before it, to a clock
+that is in the same snapshots, and over at most four steps. Clocks 64 to 127 belong to one sequence,
+and may count in deltas.
 """
 
 from __future__ import annotations

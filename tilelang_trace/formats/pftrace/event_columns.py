@@ -91,8 +91,11 @@ class EventColumns:
 
     def add_value(self, row: int, track: TrackKey, value: float, state: int) -> None:
         """Add a value of a counter at the time of an event."""
-        for column, entry in zip(self.values, (row, self.track(track), value, state)):
-            column.append(entry)  # type: ignore[arg-type]
+        rows, tracks, values, states = self.values
+        rows.append(row)
+        tracks.append(self.track(track))
+        values.append(value)
+        states.append(state)
 
     def add_duration(self, row: int, duration: int) -> None:
         """Say how long a whole slice takes, ns."""
@@ -117,7 +120,7 @@ class EventColumns:
         """These rows stack by stack, as the stacks appear in the file, each in the order of time;
         of equal times in that of the file. `times` and `stacks` are those of all rows.
         """
-        numbers = np.array(self.numbers)
+        numbers: Ints = np.array(self.numbers)
         order = rows
         if np.any(numbers[order[1:]] < numbers[order[:-1]]):
             order = order[np.argsort(numbers[order], kind="stable")]
@@ -128,7 +131,8 @@ class EventColumns:
             first[its_stacks[::-1]] = np.arange(len(its_stacks))[::-1]  # of several the last stays
             rank = np.argsort(np.argsort(first, kind="stable"), kind="stable")
             # Small integers are sorted in linear time.
-            ranks = rank[its_stacks].astype(np.uint16 if count < 1 << 16 else np.int64)
+            small = np.uint16 if count < 1 << 16 else np.int64
+            ranks: Ints = rank[its_stacks].astype(small)
             if np.any(ranks[1:] < ranks[:-1]):
                 by_rank = np.argsort(ranks, kind="stable")
                 order, its_stacks = order[by_rank], its_stacks[by_rank]

@@ -47,8 +47,8 @@ def arrows(
     *,
     is_ours: bool,
 ) -> list[tuple[int, int]]:
-    """The arrows, as rows of slices. `row_of` is that of each event (-1: none), `begin` gives when a
-    slice begins; `lost` takes an event whose arrow has no place, and why.
+    """The arrows, as rows of slices. `row_of` is that of each event (-1: none), `begin` gives when
+    a slice begins; `lost` takes an event whose arrow has no place, and why.
 
     In files of ours each arrow has a number of its own, and may lead back in time.
     """

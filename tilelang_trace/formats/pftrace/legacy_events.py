@@ -43,7 +43,10 @@ _ASYNC = _BY_NAME | _BY_CATEGORY
 _FLOW_STEPS = {"s": LEAVES, "t": PASSES, "f": ARRIVES}
 
 KINDS = {
-    **{"B": SLICE_BEGIN, "E": SLICE_END, "X": COMPLETE, "i": INSTANT, "I": INSTANT, "R": INSTANT},
+    "B": SLICE_BEGIN,
+    "E": SLICE_END,
+    "X": COMPLETE,
+    **dict.fromkeys("iIR", INSTANT),
     **_ASYNC,
     **dict.fromkeys(_FLOW_STEPS, POINT),
 }

@@ -47,8 +47,10 @@ def pair_by_name(
     categories: Ids,
     nothing: int,
     pairs: Pairs,
-) -> None:
-    """Put the pairs of one stack right, whose events these are."""
+) -> list[int]:
+    """Put the pairs of one stack right, whose events these are. Returns the slices that never
+    ended although one around them did: they end with that.
+    """
     first = int(np.count_nonzero(begins[: events.start]))
     stack = _Open(nothing)
     of_event: list[int] = []
@@ -61,13 +63,20 @@ def pair_by_name(
             of_event.append(number)
             number += 1
         else:
-            ended = stack.end(name, category)
+            ended = stack.end(time, name, category)
             of_event.append(ended)
             if ended >= 0:
                 pairs.end[ended] = max(time, int(pairs.begin[ended]) + 1)
     pairs.of_event[events] = of_event
     pairs.is_open[first:number] = False
-    pairs.is_open[sorted(stack.open)] = True
+    left_behind = []
+    for number in sorted(stack.open):
+        until = stack.until.get(number)
+        pairs.is_open[number] = until is None
+        if until is not None:
+            pairs.end[number] = max(until, int(pairs.begin[number]) + 1)
+            left_behind.append(number)
+    return left_behind
 
 
 class _Open:
@@ -78,19 +87,27 @@ class _Open:
     def __init__(self, nothing: int) -> None:
         self._nothing = nothing
         self.open: set[int] = set()
+        self.until: dict[int, int] = {}
+        """When the innermost slice around another ended before that did."""
+        self._inside: list[int] = []
+        """Those of which that is not known."""
         self._by: dict[tuple[int, int], list[int]] = {}
 
     def begin(self, number: int, name: int, category: int) -> None:
         self.open.add(number)
+        self._inside.append(number)
         for key in {(name, category), (name, _ANY), (_ANY, category), (_ANY, _ANY)}:
             self._by.setdefault(key, []).append(number)
 
-    def end(self, name: int, category: int) -> int:
+    def end(self, time: int, name: int, category: int) -> int:
         """The slice that an end ends, -1 if there is none."""
         its_category = _ANY if category == self._nothing else category
         names = (_ANY,) if name == self._nothing else (name, self._nothing)
         found = max(self._innermost(its_name, its_category) for its_name in names)
         self.open.discard(found)
+        if found >= 0:
+            while self._inside and self._inside[-1] >= found:
+                self.until[self._inside.pop()] = time
         return found
 
     def _innermost(self, name: int, category: int) -> int:

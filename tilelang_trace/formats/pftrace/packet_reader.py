@@ -72,6 +72,8 @@ class PacketReader:
         self._sequences: dict[int, SequenceState] = {}
         self._learned: list[SequenceState] = []
         """Those that were told texts in the chunk that is being read."""
+        self.has_events = False
+        """Whether any packet holds a track event."""
         self._states = 0
         self._good = 0
         """How many packets could be decoded."""
@@ -105,6 +107,7 @@ class PacketReader:
 
         plain = PlainChunk(chunk, self._sequences, self.events, self.annotations, self.tell)
         self._good += len(chunk) - len(plain.others)
+        self.has_events |= plain.has_events
         for index in plain.others:
             number = chunk.first + index
             told = plain.told.get(index)
@@ -257,6 +260,7 @@ class PacketReader:
         self, number: int, packet: pb.TracePacket, clock: int, state: SequenceState
     ) -> None:
         event = packet.track_event
+        self.has_events = True
         if not packet.trusted_packet_sequence_id:
             self.tell(number, findings.MISSING_SEQUENCE, "read nevertheless")
         time = packet.timestamp if packet.HasField("timestamp") else None

@@ -33,8 +33,17 @@ class SequenceState:
     A file may have a million sequences that tell nothing: what they need takes no memory before.
     """
 
-    __slots__ = ("_texts", "clock", "counters", "is_valid", "number", "reference", "since")
-    __slots__ += ("thread", "track")
+    __slots__ = (
+        "_texts",
+        "clock",
+        "counters",
+        "is_valid",
+        "number",
+        "reference",
+        "since",
+        "thread",
+        "track",
+    )
 
     def __init__(self, number: int, is_valid: bool, thread: ThreadKey | None) -> None:
         self.number = number

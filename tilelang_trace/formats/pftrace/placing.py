@@ -53,19 +53,23 @@ class Placing:
     rows: range
     """The rows of the builder that came from this file."""
 
+    _left_behind: list[int]
+    """Slices that never ended although one around them did."""
+
     def __init__(self, builder: TraceBuilder, packets: PacketReader) -> None:
         self._builder = builder
         self._packets = packets
         events = self._events = packets.events
         sealed = packets.documents.get(envelope.NAME)
-        self._is_sealed = isinstance(sealed, dict)
         self.is_ours = any(name.startswith(envelope.NAME) for name in packets.documents)
         """Whether this project wrote the file."""
         opened = envelope.Opened(0, {}, [])
-        if self._is_sealed:
+        self._is_sealed = isinstance(sealed, dict)
+        if isinstance(sealed, dict):
             opened = envelope.unseal(sealed, builder)
         self._owners = TrackOwners(builder, packets.tracks, packets.tell)
-        self._known_lanes: dict[TrackKey, int] = dict(opened.lanes)
+        self._known_lanes: dict[TrackKey, int] = {}
+        self._known_lanes.update(opened.lanes.items())
         counters: dict[TrackKey, int] = {uuid: n for n, uuid in enumerate(opened.counters)}
         if not self._is_sealed:
             self._owners.take_descriptors()
@@ -113,7 +117,7 @@ class Placing:
         self._place_flows(row, order, parts)
         self._owners.take_names()
         if not self.is_ours:
-            self._tell_of_siblings(stacks)
+            self._tell_of_siblings()
 
     # -------------------------------------------------------------------------------- lanes
 
@@ -180,11 +184,11 @@ class Placing:
             lanes[stack] = lane
         return lanes
 
-    def _tell_of_siblings(self, stacks: Ints) -> None:
+    def _tell_of_siblings(self) -> None:
         """Tell of tracks with events that Perfetto shows as one."""
         tracks = self._packets.tracks.tracks
         seen: set[tuple[int, str]] = set()
-        used = np.bincount(np.array(self._events.tracks), minlength=1) if len(stacks) else []
+        used: Ints = np.bincount(np.array(self._events.tracks), minlength=1)
         for key, count in zip(self._events.keys, used):
             track = tracks.get(key) if isinstance(key, int) and count else None
             if track is None or not track.is_mergeable():
@@ -225,7 +229,9 @@ class Placing:
         whole = np.flatnonzero(kinds == COMPLETE)
         whole_events, whole_ends = order[whole], self._whole_ends(order[whole])
         self.last_time = max(self.last_time, int(whole_ends.max(initial=self.last_time)))
-        ends = np.where(pairs.is_open, np.maximum(pairs.end, self.last_time), pairs.end)
+        # What began last of all lies within what is open around it.
+        last = max(self.last_time, int(pairs.end[pairs.is_open].max(initial=self.last_time)))
+        ends = np.where(pairs.is_open, last, pairs.end)
 
         all_events = np.concatenate([begin_events, whole_events])
         lanes = np.concatenate([lane[in_pairs][begins], lane[whole]])
@@ -253,12 +259,16 @@ class Placing:
         nothing = self._builder.strings.id("")
         names = self._names[events], np.array(self._events.categories)[events]
         by_name = set(stacks_to_pair_by_name(stack, begins, *names, nothing, pairs))
+        self._left_behind = []
         if by_name:
             starts = np.flatnonzero(np.diff(stack, prepend=-1)).tolist()
             stops = [*starts[1:], len(stack)]
             for start, stop in zip(starts, stops):
                 if int(stack[start]) in by_name:
-                    pair_by_name(slice(start, stop), times, begins, *names, nothing, pairs)
+                    of_stack = slice(start, stop)
+                    self._left_behind += pair_by_name(
+                        of_stack, times, begins, *names, nothing, pairs
+                    )
         return pairs
 
     def _whole_ends(self, events: Ints) -> Ints:
@@ -288,13 +298,16 @@ class Placing:
                 self._tell(event, findings.TOO_DEEP, "kept where it is")
         if self.is_ours:
             return
-        times = self._times[events]
+        times, begin_events = self._times[events], events[begins].tolist()
+        for number in self._left_behind:
+            done = "ends with what is around it"
+            self._tell(begin_events[number], findings.NEVER_ENDED, done)
         is_end = np.flatnonzero(~begins & (pairs.of_event >= 0))
         its_slice = pairs.of_event[is_end]
         begin_times = times[begins]
         for number in np.flatnonzero(pairs.begin != begin_times).tolist():
             done = f"moved by {int(pairs.begin[number] - begin_times[number])} ns"
-            self._tell(int(events[begins][number]), findings.SHIFTED, done)
+            self._tell(begin_events[number], findings.SHIFTED, done)
         for at in np.flatnonzero(pairs.end[its_slice] != times[is_end]).tolist():
             slice_, time = its_slice[at], int(times[is_end[at]])
             if time == begin_times[slice_]:

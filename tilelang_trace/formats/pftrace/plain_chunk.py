@@ -90,6 +90,7 @@ class PlainChunk:
         is_other[list(self.told)] = True
         self.others: list[int] = np.flatnonzero(is_other).tolist()
         """The packets, by their places in the chunk, that are not plain or tell new texts."""
+        self.has_events = len(self._events) > 0
         self._done = 0
         """How many packets have been read, or were passed by."""
 
@@ -172,11 +173,11 @@ class _Reading:
         columns.flows.extend(zip((flows.event + row).tolist(), flows.flow.tolist(), steps.tolist()))
         if len(values.event):
             numbers = np.array([state.number for state in self._states], np.int32)
-            of_values = values.event + row, tracks[values.event], values.value
-            for column, more in zip(
-                columns.values, (*of_values, numbers[self._state[values.event]])
-            ):
-                extend(column, more)
+            known_rows, known_tracks, known_values, known_states = columns.values
+            extend(known_rows, values.event + row)
+            extend(known_tracks, tracks[values.event])
+            extend(known_values, values.value)
+            extend(known_states, numbers[self._state[values.event]])
         self._add_arguments(row, annotations)
 
     def _texts(self, kind: int, event: Ints, iid: Ints) -> tuple[list[str], Ints]:

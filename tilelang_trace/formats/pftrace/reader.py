@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tilelang_trace.formats import envelope
 from tilelang_trace.formats.pftrace.packet_reader import PacketReader
 from tilelang_trace.formats.pftrace.placing import Placing
 from tilelang_trace.formats.pftrace.read_arguments import ReadArguments
@@ -80,7 +79,7 @@ def _tell_of_the_whole(builder: TraceBuilder, packets: PacketReader, placing: Pl
         return
     for name, number in packets.annotations.changed.items():
         packets.tell(number, findings.CHANGED_NAME, f"the argument {name!r} keeps its name")
-    if not len(packets.events):
+    if not packets.has_events:
         kinds = [f"{count} {kind}" for kind, count in packets.passed_by.most_common(5)]
         held = ", ".join(kinds) or "nothing else either"
         builder.finding("byte 0", findings.NO_EVENTS, f"no track events; there is: {held}")

@@ -144,10 +144,10 @@ class TrackOwners:
             return self.owner(key.thread)
         if key.process is None:
             return Owner()
-        thread, process = self.owner(key.process)
-        return Owner(
-            process=self._builder.threads[thread].process if thread is not None else process
-        )
+        owner = self.owner(key.process)
+        if owner.thread is None:
+            return owner
+        return Owner(process=self._builder.threads[owner.thread].process)
 
     # ------------------------------------------------------------------------------- parts
 
@@ -208,8 +208,9 @@ class TrackOwners:
         process = self._owner_of_uuid(track.parent).process if is_its_process else None
         if process is None:
             process = self._by_pid(key.pid)
-        number = self._threads_before.get((process, key.tid))
-        if number is None:
+        before = self._threads_before.get((process, key.tid))
+        number = -1 if before is None else before
+        if number < 0:
             if key in self._threads:
                 done = f"two threads have the tid {key.tid}, both kept"
                 self._tell(track.number, findings.SHARED_ID, done)
