@@ -191,9 +191,9 @@ FILES = {
 }
 FILES["compressed"] = b"".join(
     pb.Trace(packet=[pb.TracePacket(compressed_packets=zlib.compress(data))]).SerializeToString()
-    for data in (FILES["nested, by names and ids"], FILES["arrows"])
+    for data in (FILES["any order"], FILES["ends by name"])
 )
-FILES["cut"] = FILES["arrows"][:-9]
+FILES["cut"] = FILES["any order"][:-9]
 
 
 @pytest.mark.parametrize("name", FILES)

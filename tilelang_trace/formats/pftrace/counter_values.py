@@ -49,13 +49,13 @@ class CounterValues:
     def place(self, builder: TraceBuilder, is_lost: Mask) -> None:
         """Add the values to the builder, but for those of events that are lost."""
         events = self._packets.events
-        rows, tracks, values, states = (np.array(column) for column in events.values)
+        rows, tracks, values, states = (events.column(c) for c in events.values)
         if is_lost.any():
             kept = ~is_lost[rows]
             rows, tracks, values, states = (c[kept] for c in (rows, tracks, values, states))
         if not len(rows):
             return
-        numbers = np.array(events.numbers)
+        numbers: Ints = events.column(events.numbers)
         keys = list(events.keys)
         order = np.lexsort((numbers[rows], tracks))
         starts = np.flatnonzero(np.diff(tracks[order], prepend=-1)).tolist()

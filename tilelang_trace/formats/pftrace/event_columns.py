@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from tilelang_trace.formats.pftrace.track_keys import TrackKey
 from tilelang_trace.formats.pftrace.wire_columns import Ints
 from tilelang_trace.trace.collect import ArgumentCollector, StringTable, extend
 from tilelang_trace.trace.json_values import Json
+from tilelang_trace.trace.model import Ids
 
 SLICE_BEGIN, SLICE_END, INSTANT, COUNTER = 1, 2, 3, 4
 """The kinds of events, as TrackEvent counts them."""
@@ -29,7 +31,7 @@ FlowKey: TypeAlias = "int | tuple[int, str, str]"
 
 
 @dataclass(frozen=True)
-class TrackEvents:
+class StackEvents:
     """Where the events of one stack stand in the order of `EventColumns.by_stack`."""
 
     stack: int
@@ -116,13 +118,18 @@ class EventColumns:
         """The number of a track here."""
         return self.keys.setdefault(key, len(self.keys))
 
-    def by_stack(self, rows: Ints, times: Ints, stacks: Ints) -> tuple[Ints, list[TrackEvents]]:
-        """These rows stack by stack, as the stacks appear in the file, each in the order of time;
-        of equal times in that of the file. `times` and `stacks` are those of all rows.
+    def column(self, column: array[Any]) -> Any:
+        """One of the columns for NumPy, without a copy: no more events can be added then."""
+        return np.frombuffer(column, column.typecode)
+
+    def by_stack(self, rows: Ints, times: Ints, stacks: Ids) -> tuple[Ints, list[StackEvents]]:
+        """These rows, which are ascending, stack by stack, as the stacks appear in the file, each
+        in the order of time; of equal times in that of the file. `times` and `stacks` are those of
+        all rows.
         """
-        numbers: Ints = np.array(self.numbers)
-        order = rows
-        if np.any(numbers[order[1:]] < numbers[order[:-1]]):
+        numbers: Ints = self.column(self.numbers)
+        order: Ints = rows
+        if np.any(numbers[1:] < numbers[:-1]):
             order = order[np.argsort(numbers[order], kind="stable")]
         its_stacks = stacks[order]
         count = int(its_stacks.max(initial=-1)) + 1
@@ -132,20 +139,18 @@ class EventColumns:
             rank = np.argsort(np.argsort(first, kind="stable"), kind="stable")
             # Small integers are sorted in linear time.
             small = np.uint16 if count < 1 << 16 else np.int64
-            ranks: Ints = rank[its_stacks].astype(small)
+            ranks: npt.NDArray[Any] = rank.astype(small)[its_stacks]
             if np.any(ranks[1:] < ranks[:-1]):
                 by_rank = np.argsort(ranks, kind="stable")
                 order, its_stacks = order[by_rank], its_stacks[by_rank]
-        starts = np.flatnonzero(np.diff(its_stacks, prepend=-1)).tolist()
+        starts = np.flatnonzero(np.diff(its_stacks, prepend=its_stacks[:1] - 1)).tolist()
         parts = [
-            TrackEvents(int(its_stacks[start]), start, stop)
+            StackEvents(int(its_stacks[start]), start, stop)
             for start, stop in zip(starts, [*starts[1:], len(order)])
         ]
-        ordered = times[order]
-        if np.any((ordered[1:] < ordered[:-1]) & (its_stacks[1:] == its_stacks[:-1])):
-            for part in parts:
-                its_times = ordered[part.first : part.stop]
-                if np.any(its_times[1:] < its_times[:-1]):
-                    its_rows = order[part.first : part.stop]
-                    order[part.first : part.stop] = its_rows[np.argsort(its_times, kind="stable")]
+        for part in parts:
+            its_rows = order[part.first : part.stop]
+            its_times = times[its_rows]
+            if np.any(its_times[1:] < its_times[:-1]):
+                order[part.first : part.stop] = its_rows[np.argsort(its_times, kind="stable")]
         return order, parts

@@ -6,6 +6,7 @@ import heapq
 from collections.abc import Callable, Hashable
 
 import numpy as np
+import numpy.typing as npt
 
 from tilelang_trace.errors import UserError
 from tilelang_trace.formats import envelope
@@ -17,7 +18,7 @@ from tilelang_trace.formats.pftrace.event_columns import (
     INSTANT,
     SLICE_BEGIN,
     SLICE_END,
-    TrackEvents,
+    StackEvents,
 )
 from tilelang_trace.formats.pftrace.flow_arrows import Step, arrows
 from tilelang_trace.formats.pftrace.named_ends import pair_by_name, stacks_to_pair_by_name
@@ -73,11 +74,15 @@ class Placing:
         counters: dict[TrackKey, int] = {uuid: n for n, uuid in enumerate(opened.counters)}
         if not self._is_sealed:
             self._owners.take_descriptors()
-        self._numbers = np.array(events.numbers)
-        self._kinds = np.array(events.kinds)
-        self._names = np.array(events.names)
+        self._numbers: Ints = events.column(events.numbers)
+        self._kinds: npt.NDArray[np.int8] = events.column(events.kinds)
+        self._names: Ids = events.column(events.names)
+        self._category_ids: Ids = events.column(events.categories)
         times, is_lost = packets.clocks.on_trace_clock(
-            self._numbers, np.array(events.times), np.array(events.clocks), self._is_sealed
+            self._numbers,
+            events.column(events.times),
+            events.column(events.clocks),
+            self._is_sealed,
         )
         for number in self._numbers[is_lost].tolist():
             packets.tell(number, findings.UNKNOWN_CLOCK, "left out")
@@ -110,10 +115,11 @@ class Placing:
         kept = wanted & (stacks >= 0)
         order, parts = self._events.by_stack(np.flatnonzero(kept), self._times, stacks)
         lane_of_stack = self._lanes(lanes, order, parts)
-        lane = lane_of_stack[stacks[order]] if len(order) else np.empty(0, np.int32)
+        stack = stacks[order]
+        lane = lane_of_stack[stack] if len(stack) else stack
         self._counters.place(self._builder, self._is_lost)
         self._place_instants(order, lane)
-        row = self._place_slices(order, lane, stacks[order].astype(np.int32))
+        row = self._place_slices(order, lane, stack)
         self._place_flows(row, order, parts)
         self._owners.take_names()
         if not self.is_ours:
@@ -121,15 +127,15 @@ class Placing:
 
     # -------------------------------------------------------------------------------- lanes
 
-    def _stacks(self, rows: Ints) -> tuple[Ints, list[TrackKey]]:
+    def _stacks(self, rows: Ints) -> tuple[Ids, list[TrackKey]]:
         """The stack of each event, -1 if it is left out, and one of the tracks of each stack."""
-        tracks = np.array(self._events.tracks)
+        tracks: Ids = self._events.column(self._events.tracks)
         keys = list(self._events.keys)
         first = np.full(len(keys), -1, np.int64)
         first[tracks[rows[::-1]]] = rows[::-1]  # of several, the first one stays
         numbers: dict[Hashable, int] = {}
         found: list[TrackKey] = []
-        of_track = np.full(len(keys) + 1, -1, np.int64)
+        of_track = np.full(len(keys), -1, np.int32)
         texts = self._builder.strings.texts() if len(keys) else ()
         for number in np.flatnonzero(first >= 0).tolist():
             key = keys[number]
@@ -145,7 +151,7 @@ class Placing:
                 found.append(key)
                 self._lane_names[stack] = texts[self._names[first[number]]]
             of_track[number] = stack
-        return of_track[tracks] if len(tracks) else np.empty(0, np.int64), found
+        return of_track[tracks] if len(tracks) else tracks, found
 
     def _lane(self, key: TrackKey, name: str) -> int:
         """The lane of a track; -1 if its events are left out."""
@@ -155,7 +161,7 @@ class Placing:
             self._known_lanes[key] = self._owners.lane(key, name)
         return self._known_lanes[key]
 
-    def _lanes(self, keys: list[TrackKey], order: Ints, parts: list[TrackEvents]) -> Ids:
+    def _lanes(self, keys: list[TrackKey], order: Ints, parts: list[StackEvents]) -> Ids:
         """The lane of each stack. Slices with ids that have one name share lanes, as far as they
         are not at the same time.
         """
@@ -188,7 +194,7 @@ class Placing:
         """Tell of tracks with events that Perfetto shows as one."""
         tracks = self._packets.tracks.tracks
         seen: set[tuple[int, str]] = set()
-        used: Ints = np.bincount(np.array(self._events.tracks), minlength=1)
+        used: Ints = np.bincount(self._events.column(self._events.tracks))
         for key, count in zip(self._events.keys, used):
             track = tracks.get(key) if isinstance(key, int) and count else None
             if track is None or not track.is_mergeable():
@@ -208,7 +214,7 @@ class Placing:
             lane[is_instant],
             self._times[events],
             self._names[events],
-            np.array(self._events.categories)[events],
+            self._category_ids[events],
         )
         number = np.full(len(self._events), -1, np.int32)
         number[events] = np.arange(first, first + len(events))
@@ -233,7 +239,9 @@ class Placing:
         last = max(self.last_time, int(pairs.end[pairs.is_open].max(initial=self.last_time)))
         ends = np.where(pairs.is_open, last, pairs.end)
 
-        all_events = np.concatenate([begin_events, whole_events])
+        all_events = begin_events
+        if len(whole_events):
+            all_events = np.concatenate([begin_events, whole_events])
         lanes = np.concatenate([lane[in_pairs][begins], lane[whole]])
         first = builder.slices(
             lanes,
@@ -257,11 +265,11 @@ class Placing:
         times = self._times[events]
         pairs = paired(stack, times, begins)
         nothing = self._builder.strings.id("")
-        names = self._names[events], np.array(self._events.categories)[events]
+        names = self._names[events], self._category_ids[events]
         by_name = set(stacks_to_pair_by_name(stack, begins, *names, nothing, pairs))
         self._left_behind = []
         if by_name:
-            starts = np.flatnonzero(np.diff(stack, prepend=-1)).tolist()
+            starts = np.flatnonzero(np.diff(stack, prepend=stack[:1] - 1)).tolist()
             stops = [*starts[1:], len(stack)]
             for start, stop in zip(starts, stops):
                 if int(stack[start]) in by_name:
@@ -288,9 +296,10 @@ class Placing:
             self._tell(event, findings.END_WITHOUT_BEGIN, "left out")
         if not len(events):
             return
-        depth = np.cumsum(np.where(begins, 1, -1), dtype=np.int32)
-        first = np.flatnonzero(np.diff(stack, prepend=-1))
-        before = depth[first] - np.where(begins[first], 1, -1)
+        step = np.where(begins, np.int8(1), np.int8(-1))
+        depth = np.cumsum(step, dtype=np.int32)
+        first = np.flatnonzero(np.diff(stack, prepend=stack[:1] - np.int32(1)))
+        before = depth[first] - step[first]
         sizes = np.diff(first, append=len(stack))
         if depth.max() - before.min() > _DEEPEST:
             depth -= np.repeat(before, sizes)
@@ -319,7 +328,7 @@ class Placing:
     def _categories(self, begins: Ints) -> Ids:
         """The categories of slices, without the derived `error`."""
         strings = self._builder.strings
-        written = np.array(self._events.categories)[begins]
+        written = self._category_ids[begins]
         categories = written.copy()
         texts = strings.texts()
         flagged = {}
@@ -337,7 +346,7 @@ class Placing:
 
     # -------------------------------------------------------------------------------- flows
 
-    def _place_flows(self, row: Ids, order: Ints, parts: list[TrackEvents]) -> None:
+    def _place_flows(self, row: Ids, order: Ints, parts: list[StackEvents]) -> None:
         flows = self._events.flows
         if not flows:
             return
@@ -365,7 +374,7 @@ class Placing:
         nexts: set[int],
         row: Ids,
         order: Ints,
-        parts: list[TrackEvents],
+        parts: list[StackEvents],
     ) -> dict[int, int]:
         """The slices around events that are none of a slice: their rows, -1 where there is none; of
         `nexts` those that begin next.
@@ -401,6 +410,8 @@ class Placing:
 
 def _moved(times: Ints, origin: int) -> Ints:
     """Times from where the file's own header says that zero is."""
+    if not origin:
+        return times
     for time in (times.min(), times.max()) if len(times) else (0,):
         if not -(2**63) <= int(time) + origin < 2**63:
             raise UserError(

@@ -49,7 +49,8 @@ def read(data: bytes) -> TraceBuilder:
         for row in rows:
             where = placing.where(row, f", slice {names[builder.names[row]]!r}")
             builder.finding(where, findings.NEVER_ENDED, "ends at the end of the trace")
-    builder.place = lambda row: placing.where(row)()
+    if not placing.is_ours:
+        builder.place = lambda row: placing.where(row)()
     _tell_of_the_whole(builder, packets, placing)
     placing.arguments.add_to(builder.arguments)
     return builder
