@@ -33,7 +33,9 @@ _COMPRESSED = (0x92, 0x03), (0xAA, 0x08)
 """How a packet begins that holds compressed ones: the keys of fields 50 (zlib) and 133 (zstd)."""
 
 _CHAIN = 3
-"""So many packets in a row are taken for packets, and not for bytes that look so."""
+"""So many packets in a row, or one with a time and a sequence, are taken for packets, and not for
+bytes that look so.
+"""
 
 _TIME, _SEQUENCE, _KNOWN_FIELDS = 8, 10, 2000
 _LOOKED_AT = 16
@@ -158,27 +160,34 @@ def _are_packets(data: bytes, at: int) -> bool:
         except ValueError:
             return False
         stop = start + length
-        if data[at] != KEY or (first and not _is_packet(data[start : min(stop, start + 256)])):
+        if data[at] != KEY:
             return False
+        if first:
+            said = _said(data[start : min(stop, start + 256)])
+            if not said:
+                return False
+            if len(said) == 2 and stop <= len(data):
+                return True
         if stop > len(data):
             return not first
         at, first = stop, False
     return True
 
 
-def _is_packet(beginning: bytes) -> bool:
-    """Whether these bytes begin as a packet does that has a time and a sequence."""
-    seen = set()
+def _said(beginning: bytes) -> set[int]:
+    """Which of a time and a sequence a packet tells that begins so; nothing if it is none."""
+    said = set()
     try:
         for number, kind in islice(fields_with_type(beginning), _LOOKED_AT):
             if not 0 < number < _KNOWN_FIELDS:
-                return False
-            seen.add((number, kind))
+                return set()
+            if kind == 0 and number in (_TIME, _SEQUENCE):
+                said.add(number)
     except Truncated:
         pass
     except ValueError:
-        return False
-    return (_SEQUENCE, 0) in seen or (_TIME, 0) in seen
+        return set()
+    return said
 
 
 # --------------------------------------------------------------------------- compressed packets
