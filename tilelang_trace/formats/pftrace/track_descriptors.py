@@ -97,7 +97,6 @@ class TrackDescriptors:
             if its.HasField("pid") and its.HasField("tid"):
                 thread = ThreadKey(its.pid, its.tid)
             else:
-                pid = its.pid if its.HasField("pid") else None
                 name = name or utf8(its.thread_name)
                 self._tell(number, findings.INCOMPLETE_IDS, "kept as a row that is no thread")
         elif descriptor.HasField("process"):
