@@ -68,7 +68,7 @@ TOLD = {
     ),
     "unplaced": (thread(), packet("track_event { track_uuid: 5 }", 5)),
     "unknown-phase": (thread(), event("O", 5, "i")),
-    "lost-arrow": (thread(), event("I", 5, "i", "flow_ids: 3")),
+    "loose-flow": (thread(), event("I", 5, "i", "flow_ids: 3")),
     "no-events": (thread(), packet("trace_uuid { msb: 1 }")),
     "empty-slice": (thread(), event("B", 5, "i"), event("E", 5)),
     "end-without-begin": (thread(), event("E", 5)),
@@ -181,6 +181,15 @@ def test_annotations_of_one_name_are_joined() -> None:
         f"debug_annotations {{ name: 'a' array_values {{ int_value: {k} }} }}" for k in (1, 2)
     )
     assert arguments(listed) == {"a": [1, 2]}
+
+
+def test_zero_is_a_value_of_a_counter_and_so_is_minus_zero() -> None:
+    values = "counter_value: 0", "double_counter_value: -0.0"
+    trace = read(
+        track(5, 'name: "c" counter { }'),
+        *(event("C", k, content=value) for k, value in enumerate(values)),
+    )
+    assert list(map(str, trace.counters.value.tolist())) == ["0.0", "-0.0"]
 
 
 # ------------------------------------------------------------------------------ older events

@@ -61,6 +61,16 @@ SHIFTED = Rule(
     "convert gives each its own time",
 )
 UNKNOWN_PHASE = Rule("unknown-phase", "passes it by", "convert leaves it out")
+LOOSE_FLOW = Rule(
+    "loose-flow",
+    "draws no arrow that has no start, or no slice at one of its ends",
+    "convert leaves it out",
+)
+TOO_DEEP = Rule(
+    "too-deep",
+    "has no place for what has 512 slices around it: it is dropped, or stands at the top (v52)",
+    "record less deep recursion",
+)
 BAD_METADATA = Rule("bad-metadata", "passes it by", "convert leaves it out")
 
 # ------------------------------------------------------------------- in Perfetto's protobuf form
@@ -143,11 +153,6 @@ SHARED_NAME = Rule(
     "shows tracks of one name and parent as one",
     "convert keeps them apart, by SIBLING_MERGE_BEHAVIOR_NONE",
 )
-TOO_DEEP = Rule(
-    "too-deep",
-    "shows slices with 512 or more around them in a wrong place or not at all",
-    "leave out levels that say nothing; convert keeps them",
-)
 CHANGED_NAME = Rule(
     "changed-name",
     "puts _ for each dot and bracket in the name of an argument",
@@ -163,12 +168,6 @@ UNPLACED = Rule(
     "unplaced",
     "drops the event: it says too little of where it belongs, or of its value",
     "convert leaves it out",
-    is_loss=True,
-)
-LOST_ARROW = Rule(
-    "lost-arrow",
-    "drops the arrow, or draws it to a point in time",
-    "convert leaves it out: an arrow joins slices",
     is_loss=True,
 )
 NO_EVENTS = Rule(

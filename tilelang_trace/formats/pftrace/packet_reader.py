@@ -163,6 +163,7 @@ class PacketReader:
     def _take_packet(self, packet: pb.TracePacket, number: int, plain: PlainChunk) -> None:
         id_ = packet.trusted_packet_sequence_id
         state = self._state_after(packet, id_, number, plain)
+        self.has_events |= packet.HasField("track_event")
         if packet.HasField("clock_snapshot"):
             self.clocks.take(number, id_, packet.clock_snapshot)
         if packet.sequence_flags & _NEEDS_STATE and id_ and not state.is_valid:
@@ -260,7 +261,6 @@ class PacketReader:
         self, number: int, packet: pb.TracePacket, clock: int, state: SequenceState
     ) -> None:
         event = packet.track_event
-        self.has_events = True
         if not packet.trusted_packet_sequence_id:
             self.tell(number, findings.MISSING_SEQUENCE, "read nevertheless")
         time = packet.timestamp if packet.HasField("timestamp") else None

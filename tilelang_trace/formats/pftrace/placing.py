@@ -131,13 +131,17 @@ class Placing:
         """The stack of each event, -1 if it is left out, and one of the tracks of each stack."""
         tracks: Ids = self._events.column(self._events.tracks)
         keys = list(self._events.keys)
+        if np.any(self._numbers[1:] < self._numbers[:-1]):
+            rows = rows[np.argsort(self._numbers[rows], kind="stable")]
         first = np.full(len(keys), -1, np.int64)
         first[tracks[rows[::-1]]] = rows[::-1]  # of several, the first one stays
+        used = np.flatnonzero(first >= 0)
+        used = used[np.argsort(self._numbers[first[used]], kind="stable")]
         numbers: dict[Hashable, int] = {}
         found: list[TrackKey] = []
         of_track = np.full(len(keys), -1, np.int32)
         texts = self._builder.strings.texts() if len(keys) else ()
-        for number in np.flatnonzero(first >= 0).tolist():
+        for number in used.tolist():
             key = keys[number]
             identity: Hashable
             if isinstance(key, AsyncKey):
@@ -192,12 +196,11 @@ class Placing:
 
     def _tell_of_siblings(self) -> None:
         """Tell of tracks with events that Perfetto shows as one."""
-        tracks = self._packets.tracks.tracks
         seen: set[tuple[int, str]] = set()
         used: Ints = np.bincount(self._events.column(self._events.tracks))
-        for key, count in zip(self._events.keys, used):
-            track = tracks.get(key) if isinstance(key, int) and count else None
-            if track is None or not track.is_mergeable():
+        for uuid, track in self._packets.tracks.tracks.items():
+            number = self._events.keys.get(uuid, len(used))
+            if number >= len(used) or not used[number] or not track.is_mergeable():
                 continue
             group = track.parent, track.name
             if group in seen:
@@ -363,7 +366,7 @@ class Placing:
 
         def lost(event: int, why: str) -> None:
             if not self.is_ours:
-                self._tell(event, findings.LOST_ARROW, f"{why}, the arrow is left out")
+                self._tell(event, findings.LOOSE_FLOW, f"{why}, the arrow is left out")
 
         begin = self._builder.begins.__getitem__
         self._builder.flows += arrows(steps, row_of, begin, lost, is_ours=self._is_sealed)
