@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +23,8 @@ from tilelang_trace.formats.pftrace.flow_arrows import Step, arrows
 from tilelang_trace.formats.pftrace.named_ends import pair_by_name, stacks_to_pair_by_name
 from tilelang_trace.formats.pftrace.packet_reader import PacketReader
 from tilelang_trace.formats.pftrace.read_arguments import ReadArguments, arguments_of
-from tilelang_trace.formats.pftrace.track_keys import AsyncKey, TrackKey
+from tilelang_trace.formats.pftrace.stack_lanes import StackLanes
+from tilelang_trace.formats.pftrace.track_keys import TrackKey
 from tilelang_trace.formats.pftrace.track_owners import TrackOwners
 from tilelang_trace.formats.pftrace.wire_columns import Ints
 from tilelang_trace.trace import failures, findings
@@ -88,8 +88,6 @@ class Placing:
             packets.tell(number, findings.UNKNOWN_CLOCK, "left out")
         self._is_lost = is_lost
         self._times = _moved(times, opened.origin)
-        self._lane_names: dict[int, str] = {}
-        """Names that lanes have from their first event, by the number of the track."""
         self._counters = CounterValues(packets, self._owners, self._times, counters)
         if not self._is_sealed:
             for uuid, track in packets.tracks.tracks.items():
@@ -111,10 +109,18 @@ class Placing:
     def place(self) -> None:
         """Put all events into the builder."""
         wanted = (self._kinds != COUNTER) & ~self._is_lost
-        stacks, lanes = self._stacks(np.flatnonzero(wanted))
+        stack_lanes = StackLanes(
+            self._builder,
+            self._events,
+            self._owners,
+            self._known_lanes,
+            self._times,
+            is_sealed=self._is_sealed,
+        )
+        stacks, keys = stack_lanes.stacks(np.flatnonzero(wanted))
         kept = wanted & (stacks >= 0)
         order, parts = self._events.by_stack(np.flatnonzero(kept), self._times, stacks)
-        lane_of_stack = self._lanes(lanes, order, parts)
+        lane_of_stack = stack_lanes.lanes(keys, order, parts)
         stack = stacks[order]
         lane = lane_of_stack[stack] if len(stack) else stack
         self._counters.place(self._builder, self._is_lost)
@@ -125,74 +131,7 @@ class Placing:
         if not self.is_ours:
             self._tell_of_siblings()
 
-    # -------------------------------------------------------------------------------- lanes
-
-    def _stacks(self, rows: Ints) -> tuple[Ids, list[TrackKey]]:
-        """The stack of each event, -1 if it is left out, and one of the tracks of each stack."""
-        tracks: Ids = self._events.column(self._events.tracks)
-        keys = list(self._events.keys)
-        if np.any(self._numbers[1:] < self._numbers[:-1]):
-            rows = rows[np.argsort(self._numbers[rows], kind="stable")]
-        first = np.full(len(keys), -1, np.int64)
-        first[tracks[rows[::-1]]] = rows[::-1]  # of several, the first one stays
-        used = np.flatnonzero(first >= 0)
-        used = used[np.argsort(self._numbers[first[used]], kind="stable")]
-        numbers: dict[Hashable, int] = {}
-        found: list[TrackKey] = []
-        of_track = np.full(len(keys), -1, np.int32)
-        texts = self._builder.strings.texts() if len(keys) else ()
-        for number in used.tolist():
-            key = keys[number]
-            identity: Hashable
-            if isinstance(key, AsyncKey):
-                identity = (*self._owners.owner(key), key.scope, key.id)
-            else:
-                identity = self._lane(key, texts[self._names[first[number]]])
-                if identity < 0:
-                    continue
-            stack = numbers.setdefault(identity, len(numbers))
-            if stack == len(found):
-                found.append(key)
-                self._lane_names[stack] = texts[self._names[first[number]]]
-            of_track[number] = stack
-        return of_track[tracks] if len(tracks) else tracks, found
-
-    def _lane(self, key: TrackKey, name: str) -> int:
-        """The lane of a track; -1 if its events are left out."""
-        if key not in self._known_lanes:
-            if self._is_sealed and self._owners.name(key) == failures.ROW_NAME:
-                return -1  # it is derived from the failed slices when the trace is written
-            self._known_lanes[key] = self._owners.lane(key, name)
-        return self._known_lanes[key]
-
-    def _lanes(self, keys: list[TrackKey], order: Ints, parts: list[StackEvents]) -> Ids:
-        """The lane of each stack. Slices with ids that have one name share lanes, as far as they
-        are not at the same time.
-        """
-        lanes = np.zeros(len(keys), np.int32)
-        free: dict[tuple[Hashable, str], list[tuple[int, int]]] = {}
-        spans: list[tuple[int, int, int]] = []
-        for part in parts:
-            if isinstance(keys[part.stack], AsyncKey):
-                events = order[part.first : part.stop]
-                kinds = self._kinds[events]
-                is_open = np.count_nonzero(kinds == SLICE_BEGIN) > np.count_nonzero(
-                    kinds == SLICE_END
-                )
-                stop = _FARTHEST if is_open else int(self._times[events[-1]])
-                spans.append((int(self._times[events[0]]), stop, part.stack))
-            else:
-                lanes[part.stack] = self._known_lanes[keys[part.stack]]
-        for start, stop, stack in sorted(spans):
-            key, name = keys[stack], self._lane_names[stack]
-            waiting = free.setdefault((self._owners.owner(key), name), [])
-            if waiting and waiting[0][0] < start:
-                lane = heapq.heappop(waiting)[1]
-            else:
-                lane = self._owners.lane(key, name)
-            heapq.heappush(waiting, (stop, lane))
-            lanes[stack] = lane
-        return lanes
+    # -------------------------------------------------------------------------------- parts
 
     def _tell_of_siblings(self) -> None:
         """Tell of tracks with events that Perfetto shows as one."""
