@@ -17,6 +17,9 @@ from tilelang_trace.trace.model import Ids, Ints, Trace
 
 RunOrder: TypeAlias = Literal["self", "inclusive"]
 
+_DETAIL = "detail"
+"""Argument of LLVM's time traces: all runs of a pass have its name, this says on what."""
+
 _NOT_IN_PATH = (KINDS.index(COMPILE), KINDS.index(CONTEXT))
 
 
@@ -35,6 +38,8 @@ class Run:
     phase: str
     kernel: str
     """Empty if unknown, like `phase`."""
+    detail: str
+    """What another tool says that the run was about: the file, the function; else empty."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +70,7 @@ class Places:
         self._status = trace.arguments.strings("status", count)
         self._kernel = trace.arguments.strings("kernel", count)
         self._phase = trace.arguments.strings("phase", count)
+        self._detail = trace.arguments.strings(_DETAIL, count)
         self.kinds = trace.kinds()
         is_phase = self.kinds == KINDS.index(PHASE)
         self._phase[is_phase] = trace.slices.name[is_phase]
@@ -96,6 +102,11 @@ class Places:
         """The label of the kernel that a slice worked on; empty if nothing tells."""
         of_trace = self._trace.metadata.get("kernel")
         return self._nearest(self._kernel, row) or (of_trace if isinstance(of_trace, str) else "")
+
+    def detail(self, row: int) -> str:
+        """What another tool says that a slice was about."""
+        detail = int(self._detail[row])
+        return self._trace.strings[detail] if detail >= 0 else ""
 
     def thread(self, lane: int) -> str:
         """The thread of a lane, with its process, and the lane's own name where it has one."""
@@ -134,6 +145,7 @@ def describe(
             thread=places.thread(int(slices.lane[row])),
             phase=places.phase(row),
             kernel=places.kernel(row),
+            detail=places.detail(row),
         )
         for row in rows.tolist()
     )
