@@ -15,7 +15,7 @@ from tilelang_trace.analysis.compare.comparison import (
 )
 from tilelang_trace.analysis.compare.noise import judged
 from tilelang_trace.analysis.compare.timeline import Align, side_by_side
-from tilelang_trace.analysis.counted import measured
+from tilelang_trace.analysis.counted import measured, off_threads
 from tilelang_trace.analysis.hidden import hidden_passes
 from tilelang_trace.analysis.summary import wholeness
 from tilelang_trace.errors import UserError
@@ -154,6 +154,8 @@ def _losses(runs: Runs) -> Iterator[str]:
             yield f"{name} is incomplete: {'; '.join(whole.reasons)}"
         if hidden := hidden_passes(trace)[0]:
             yield f"{name}: {plural(hidden, 'pass')} left out when it was written (--min-ms)"
+        if measured(trace)[1] and (beside := off_threads(trace)[0]):
+            yield f"{name}: {plural(beside, 'slice')} on rows of no thread, which are not compared"
 
 
 # --------------------------------------------------------------------------------------- opening

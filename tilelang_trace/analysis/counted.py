@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from tilelang_trace.analysis.ancestry import outermost_of_name, sum_by
+from tilelang_trace.analysis.columns import largest, numbered
 from tilelang_trace.trace.arguments import KINDS, PASS
 from tilelang_trace.trace.model import Mask, Trace
 
@@ -23,6 +25,8 @@ _KINETO_SPANS = "Spans"
 """Category of the slice that lasts as long as PyTorch's profiler ran, and the process it is in
 (Kineto, `ChromeTraceLogger::handleTraceSpan`).
 """
+
+_NAMES_TOLD = 3
 
 
 def counted(trace: Trace) -> Mask:
@@ -48,6 +52,20 @@ def on_threads(trace: Trace) -> Mask:
     lanes = np.array([lane.thread is not None for lane in trace.lanes], np.bool_)
     mask: Mask = lanes[trace.slices.lane]
     return mask if mask.any() or (trace.kinds() >= 0).any() else ~mask
+
+
+def off_threads(trace: Trace) -> tuple[int, tuple[tuple[str, int], ...]]:
+    """How many slices are on rows of no thread, as those are that other tools begin and end apart
+    (`b` and `e` of JSON): work that waits beside the work of threads, so it makes no total. And
+    the names with the most time there, with that, ns; a slice in one of its name counts as that.
+    """
+    rows = np.flatnonzero(~on_threads(trace))
+    outer = rows[outermost_of_name(trace.slices, rows)]
+    names, name_of_row = numbered(trace.slices.name[outer])
+    times = sum_by(name_of_row, trace.slices.duration[outer], len(names))
+    chosen = largest(times, _NAMES_TOLD)
+    texts = [trace.strings[name] for name in names[chosen].tolist()]
+    return len(rows), tuple(zip(texts, times[chosen].tolist()))
 
 
 def sums(trace: Trace) -> Mask:

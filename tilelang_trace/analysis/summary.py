@@ -22,7 +22,7 @@ import numpy as np
 
 from tilelang_trace.analysis.ancestry import nearest_above, outermost_of_name, sum_by, time_below
 from tilelang_trace.analysis.columns import largest, numbered
-from tilelang_trace.analysis.counted import counted, measured, on_threads
+from tilelang_trace.analysis.counted import counted, measured, off_threads, sums
 from tilelang_trace.analysis.hidden import HIDDEN, hidden_of, hidden_passes
 from tilelang_trace.analysis.runs import Failed, Places, Run, RunOrder, describe, failed_runs
 from tilelang_trace.trace.arguments import FAILED, INCOMPLETE, KINDS, OPEN
@@ -91,7 +91,9 @@ class Summary:
     hidden_outside_ns: int
     """Time of those that no slice is around of; it is in no number here."""
     off_threads: int
-    """Slices on rows that belong to no thread; they are in no number here."""
+    """Slices on rows that belong to no thread; they are in no number here but the next."""
+    largest_off_threads: tuple[tuple[str, int], ...]
+    """The names with the most time there, and that time."""
     sums: int
     """Slices with which another tool sums up the others; they are in no number here."""
     recording: Wholeness
@@ -106,7 +108,8 @@ class Summary:
 def summarize(trace: Trace, *, slowest: int = 10, slowest_by: RunOrder = "self") -> Summary:
     """The totals of a Trace and its `slowest` slowest runs, by self or inclusive time."""
     slices, duration = trace.slices, trace.slices.duration
-    in_total, in_threads = counted(trace), on_threads(trace)
+    in_total = counted(trace)
+    beside, largest_beside = off_threads(trace)
     shown, of_all_categories = measured(trace)
     places = Places(trace)
     above = nearest_above(slices.parent, shown)
@@ -140,8 +143,9 @@ def summarize(trace: Trace, *, slowest: int = 10, slowest_by: RunOrder = "self")
         hidden=hidden,
         hidden_ns=hidden_ns,
         hidden_outside_ns=hidden_of(trace.metadata.get(HIDDEN))[1],
-        off_threads=int((~in_threads).sum()),
-        sums=int((in_threads & ~in_total).sum()),
+        off_threads=beside,
+        largest_off_threads=largest_beside,
+        sums=int(sums(trace).sum()),
         recording=wholeness(trace),
         findings=trace.findings,
     )

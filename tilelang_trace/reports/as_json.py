@@ -15,6 +15,7 @@
       "hidden": {"count", "ns",      passes that were left out of the file
                  "outside_ns"},      time of those with no slice around: it is in no number here
       "off_threads": 0,              slices on rows of no thread, which are in no number here
+      "largest_off_threads": [["Source", 9]],         names with the most time there, and that
       "sums": 0,                     slices that sum up the others, which are in no number here
       "passes": [{"name", "count", "self_ns", "inclusive_ns",
                   "share", "inclusive_share",         parts of total_ns, 0 to 1
@@ -68,6 +69,7 @@ def render(report: Report) -> str:
             "outside_ns": summary.hidden_outside_ns,
         },
         "off_threads": summary.off_threads,
+        "largest_off_threads": summary.largest_off_threads,
         "sums": summary.sums,
         "passes": report.passes,
         "left_out": report.left_out,

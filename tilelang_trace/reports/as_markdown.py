@@ -31,7 +31,7 @@ def _lines(report: Report) -> Iterator[str]:
         yield ""
     yield f"# Report of {code(report.source)}"
     yield ""
-    for label, text in wording.facts(report):
+    for label, text in wording.facts(report, visible):
         yield f"- {label}: {escape(text)}"
     yield from _failures(report)
     if report.passes or report.left_out.passes:

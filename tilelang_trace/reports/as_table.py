@@ -30,6 +30,7 @@ def _names(report: Report) -> Iterator[str]:
     summary = report.summary
     yield from (entry.name for entry in report.passes)
     yield from (shown.name for shown in report.tree.lines)
+    yield from (name for name, _ in summary.largest_off_threads)
     for run in (*report.slowest, *summary.running):
         yield from (run.name, run.phase, run.kernel, run.detail)
     for failed in summary.failures:
@@ -40,7 +41,7 @@ def _blocks(report: Report, names: dict[str, str]) -> Iterator[Line]:
     for warning in wording.warnings(report, names.__getitem__):
         yield line(warning, "bold red")
     yield line(visible(report.source), "bold")
-    for label, text in wording.facts(report):
+    for label, text in wording.facts(report, names.__getitem__):
         yield line(f"  {label:<13} {text}", "red" if _is_bad(report, label) else "")
     yield from _failures(report, names)
     if report.passes or report.left_out.passes:

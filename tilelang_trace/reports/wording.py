@@ -68,7 +68,7 @@ def warnings(report: Report, show: Show) -> Iterator[str]:
         yield f"still running: {show(run.name)}, for {duration(run.inclusive_ns)}{place}"
 
 
-def facts(report: Report) -> Iterator[tuple[str, str]]:
+def facts(report: Report, show: Show) -> Iterator[tuple[str, str]]:
     """The lines at the head of a report: label and text."""
     summary = report.summary
     yield "total", f"{duration(summary.total_ns)}, all threads"
@@ -91,7 +91,11 @@ def facts(report: Report) -> Iterator[tuple[str, str]]:
         outside = f"{duration(summary.hidden_outside_ns)} of it, which nothing encloses"
         yield "not counted", outside
     if summary.off_threads:
-        yield "not counted", f"{plural(summary.off_threads, 'slice')} on rows of no thread"
+        told = f"{plural(summary.off_threads, 'slice')} on rows of no thread"
+        if summary.of_all_categories:
+            times = [f"{show(name)} {ms(ns)} ms" for name, ns in summary.largest_off_threads]
+            told += f": {', '.join(times)}"
+        yield "not counted", told
     if summary.sums:
         yield "not counted", f"{plural(summary.sums, 'slice')} by which the tool sums up the others"
     if summary.findings:
