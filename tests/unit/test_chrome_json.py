@@ -465,13 +465,7 @@ def test_events_of_a_kind_that_has_no_place_are_told() -> None:
         (b'{"a": 1}', "traceEvents"),
         (b'{"traceEvents": 5}', "traceEvents"),
         (b"[1]", "event 1"),
-        (b'[{"ph":"M"},{"name":"x"}]', "event 2"),
         (b'[{"ph":5}]', "event 1"),
-        (b'[{"ph":"X","ts":"5","dur":1}]', "event 1.*'ts'"),
-        (b'[{"ph":"X","ts":null,"dur":1}]', "event 1.*'ts'"),
-        (b'[{"ph":"X","ts":true,"dur":1}]', "event 1.*'ts'"),
-        (b'[{"ph":"X","ts":5}]', "event 1.*'dur'"),
-        (b'[{"ph":"X","ts":5,"dur":[]}]', "event 1.*'dur'"),
         (b'[{"ph":"C","ts":5,"args":{"v":NaN}}]', "line 1"),
         (b'[{"ph":"C","ts":5,"args":{"v":\n-Infinity}}]', "line 2"),
         (b'[{"ph":"X","name":"\xff\xfe"}]', "line 1"),
@@ -481,21 +475,6 @@ def test_events_of_a_kind_that_has_no_place_are_told() -> None:
 def test_bad_input_is_refused_with_its_place(data: bytes, message: str) -> None:
     with pytest.raises(UserError, match=message):
         read_back(data)
-
-
-@pytest.mark.parametrize(
-    "event",
-    [
-        '"ts":0,"dur":1,"pid":[1],"tid":1',
-        '"ts":0,"dur":1,"pid":1,"tid":{}',
-        '"ts":1e300,"dur":1,"pid":1,"tid":1',
-        '"ts":9223372036854775808,"dur":1,"pid":1,"tid":1',
-        '"ts":0,"dur":1e300,"pid":1,"tid":1',
-    ],
-)
-def test_impossible_ids_and_times_are_refused_with_their_place(event: str) -> None:
-    with pytest.raises(UserError, match="event 1"):
-        read_back(f'[{{"ph":"X","name":"a",{event}}}]')
 
 
 def header(**changes: Any) -> bytes:

@@ -154,7 +154,8 @@ def test_convert_says_what_was_mended(tmp_path: Path, capsys: pytest.CaptureFixt
     )
     assert main(["convert", str(overlapping), "-o", str(tmp_path / "out.json")]) == 0
     said = capsys.readouterr().err
-    assert "1 places mended, the first: event 2: overlap: moved to lane 2" in said
+    mend = "event 2: overlap: 'b' overlaps 'a' of event 1: moved to lane 2"
+    assert f"1 places mended, the first: {mend}" in said
 
 
 def test_a_wrong_option_is_one_line_and_exit_code_2(

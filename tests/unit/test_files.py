@@ -267,7 +267,7 @@ def refused(path: Path, content: bytes | None = None) -> str:
         (b"\x00" * 50, "neither"),
         (b'{"traceEvents":[\n{"ph":"X","ts":1,\n', "line"),
         (b'{"a": 1}', "no trace"),
-        (b'[{"ph":"X","ts":1,"pid":1,"tid":1}]', "event 1"),
+        (b'[{"name":"X","ts":1,"pid":1,"tid":1}]', "event 1"),
         (b'{"pass_events": 1}\n{"name": "P"}\n', "line 2"),
         (b'{"pass_events": 9}\n', "version 9"),
         (b"\x0a\x05\xff\xff\xff\xff\xff", "byte 0"),

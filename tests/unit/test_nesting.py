@@ -118,7 +118,7 @@ def mended(*spans: Span) -> tuple[list[tuple[int, int, int]], list[tuple[int, st
     """What became of the slices (begin, end, lane), and the rules that which of them broke."""
     result = mend(*columns(list(spans)))
     times = zip(result.begin.tolist(), result.end.tolist(), result.lane.tolist())
-    return list(times), [(index, rule.name) for index, rule, _ in result.mends]
+    return list(times), [(mend.index, mend.rule.name) for mend in result.mends]
 
 
 def test_a_child_that_is_too_long_by_a_rounding_is_cut_to_its_parent() -> None:
@@ -215,7 +215,7 @@ def test_what_was_changed_is_told() -> None:
         result = mend(*columns(spans))
         after = zip(result.begin.tolist(), result.end.tolist(), result.lane.tolist())
         changed = {k for k, (old, new) in enumerate(zip(spans, after)) if (*old, 0) != new}
-        assert {index for index, _, _ in result.mends} == changed, seed
+        assert {mend.index for mend in result.mends} == changed, seed
 
 
 def test_a_lane_that_nests_is_left_alone() -> None:

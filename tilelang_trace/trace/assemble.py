@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -115,15 +116,24 @@ def _mend_lanes(parts: Parts, lanes_to_mend: Iterable[int]) -> Parts:
     sub_lane = np.zeros(len(begin), np.int32)
     extra: dict[int, int] = {}
     findings = parts.findings.copy()
+
+    def place(row: int) -> str:
+        return parts.place(row) if parts.place else parts.strings[int(parts.name[row])]
+
+    by_lane = np.argsort(parts.lane, kind="stable")
+    starts = np.searchsorted(parts.lane[by_lane], np.arange(len(parts.lanes) + 1))
     for lane in lanes_to_mend:
-        rows = np.flatnonzero(parts.lane == lane)
+        rows = by_lane[starts[lane] : starts[lane + 1]]
         mended = mend(begin[rows], end[rows])
         begin[rows], end[rows], sub_lane[rows] = mended.begin, mended.end, mended.lane
         extra[lane] = int(mended.lane.max())
-        for index, rule, done in mended.mends:
-            row = int(rows[index])
-            place = parts.place(row) if parts.place else parts.strings[int(parts.name[row])]
-            findings.add(place, rule, done)
+        for done in mended.mends:
+            row, text = int(rows[done.index]), done.done
+            if done.other >= 0:
+                other = int(rows[done.other])
+                mine, its = (parts.strings[int(parts.name[k])] for k in (row, other))
+                text = f"{mine!r} overlaps {its!r} of {place(other)}: {text}"
+            findings.add(partial(place, row), done.rule, text)
 
     # A further lane stands right below the one that it came from.
     first = np.zeros(len(parts.lanes), np.int32)

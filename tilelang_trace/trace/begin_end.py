@@ -1,6 +1,7 @@
 """Slices from begin and end events: one stack a lane, with times that only grow.
 
-`OpenSlices` goes from event to event; `paired` takes all of many lanes at once.
+`OpenSlices` goes from event to event; `paired` takes all of many lanes at once. (Ends that close
+by name: `named_ends`.)
 """
 
 from __future__ import annotations

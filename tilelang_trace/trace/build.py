@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +23,8 @@ from tilelang_trace.trace.model import (
     Thread,
     Trace,
 )
+
+Owned = TypeVar("Owned", Lane, CounterTrack)
 
 
 class TraceBuilder:
@@ -153,6 +157,39 @@ class TraceBuilder:
         extend(known_tracks, np.full(np.shape(times), track))
         extend(known_times, times)
         extend(known_values, values)
+
+    def arrange(self, processes: Sequence[int], threads: Sequence[int]) -> None:
+        """Put the processes and threads, given by their ids, in this order; lanes stand in the
+        order of their processes and threads then, those of no process first.
+        """
+        of_process = {old: new for new, old in enumerate(processes)}
+        of_thread = {old: new for new, old in enumerate(threads)}
+        self.processes = [self.processes[old] for old in processes]
+        self.threads = [
+            replace(self.threads[old], process=of_process[self.threads[old].process])
+            for old in threads
+        ]
+
+        def owned(row: Owned) -> Owned:
+            thread = None if row.thread is None else of_thread[row.thread]
+            process = None if row.process is None else of_process[row.process]
+            return replace(row, thread=thread, process=process)
+
+        def place(lane: int) -> tuple[int, int]:
+            row = self.lanes[lane]
+            if row.thread is not None:
+                return self.threads[row.thread].process, row.thread
+            return -1 if row.process is None else row.process, len(threads)
+
+        self.counter_tracks = [owned(track) for track in self.counter_tracks]
+        self.lanes = [owned(lane) for lane in self.lanes]
+        order = sorted(range(len(self.lanes)), key=place)
+        self.lanes = [self.lanes[old] for old in order]
+        new = np.empty(len(order), np.int32)
+        new[order] = np.arange(len(order), dtype=np.int32)
+        of_instants = self._instants[3]
+        for column in (self.slice_lanes, of_instants):
+            column[:] = array("i", new[np.array(column, np.int32)].tobytes())
 
     def finding(self, place: str | Callable[[], str], rule: Rule, done: str) -> None:
         """Tell of something in the input that was not as it should be."""

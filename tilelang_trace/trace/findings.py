@@ -61,6 +61,96 @@ SHIFTED = Rule(
     "convert gives each its own time",
 )
 UNKNOWN_PHASE = Rule("unknown-phase", "passes it by", "convert leaves it out")
+NO_EVENT = Rule(
+    "no-event",
+    "drops an event without a phase, and the whole file where an event is no object",
+    "convert leaves it out",
+    is_loss=True,
+)
+NO_TIME = Rule(
+    "no-time",
+    "drops events whose time is missing or no number; v52 refuses the whole file",
+    "convert leaves it out",
+    is_loss=True,
+)
+FAR_TIME = Rule(
+    "far-time", "shows it centuries away, or drops it", "convert leaves it out", is_loss=True
+)
+NO_DURATION = Rule(
+    "no-duration",
+    "drops slices whose duration is missing or no number; v52 refuses the whole file",
+    "convert gives it 1 ns",
+    is_loss=True,
+)
+NEGATIVE_TIME = Rule(
+    "negative-time", "drops what is before zero", "convert writes times from the first one on"
+)
+COARSE_TIME = Rule(
+    "coarse-time",
+    "reads times as doubles, and shows this one at another nanosecond",
+    "convert writes times from the first one on, which are exact",
+)
+WIDE_ID = Rule(
+    "wide-id",
+    "takes a pid or tid that is no number of 32 bits for 0: rows fall together",
+    "convert gives small numbers",
+)
+TEXT_ID = Rule(
+    "text-id",
+    "gives a pid or tid that is text a number of its own, and shows the text in place of the name",
+    "convert gives small numbers, and writes the names",
+)
+ZERO_ID = Rule(
+    "zero-id",
+    "takes the tid 0 for the tid that equals the pid: two threads fall together",
+    "convert gives each a number of its own",
+)
+NO_TEXT = Rule("no-text", "takes it for missing", "convert writes it as text")
+NO_ARGUMENTS = Rule(
+    "no-arguments",
+    "passes by arguments that are no object",
+    "convert keeps them as one argument",
+)
+NO_OWNER = Rule(
+    "no-owner",
+    "drops async events without a pid or an id, and instants without their thread or process",
+    "convert gives them one",
+)
+BAD_COUNTER = Rule(
+    "bad-counter",
+    "passes by values of counters that are no numbers, or never ends loading (v52, NaN)",
+    "convert leaves them out",
+    is_loss=True,
+)
+BAD_FLOW = Rule(
+    "bad-flow",
+    "reads ids of arrows as numbers, text as hexadecimal ones, and draws no other arrow",
+    "convert draws it",
+)
+LOOSE_FLOW = Rule(
+    "loose-flow",
+    "draws no arrow that has no start, or no slice at one of its ends",
+    "convert leaves it out",
+    is_loss=True,
+)
+REUSED_FLOW = Rule(
+    "reused-flow",
+    "draws every arrow with this id from the slice where the first one starts",
+    "convert draws each from its own start",
+)
+SORT_INDEX = Rule(
+    "sort-index",
+    "has another order: v52 passes sort indices by (processes stand by their number of slices, "
+    "threads by tid), later versions take numbers only",
+    "convert numbers them in order, which is the order of threads everywhere; tell processes "
+    "apart by their names",
+)
+COLOUR = Rule("colour", "passes `cname` by: the name decides the colour", "convert leaves it out")
+TOO_DEEP = Rule(
+    "too-deep",
+    "has no place for what has 512 slices around it: it is dropped, or stands at the top (v52)",
+    "record less deep recursion",
+)
 BAD_METADATA = Rule("bad-metadata", "passes it by", "convert leaves it out")
 
 RULES = {rule.name: rule for rule in globals().values() if isinstance(rule, Rule)}

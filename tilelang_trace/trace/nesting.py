@@ -6,7 +6,10 @@ slice and is called only for lanes that break the rules (files of other tools).
 
 from __future__ import annotations
 
+import heapq
+import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,8 +25,11 @@ from tilelang_trace.trace.model import Ids, Ints
 
 ROUNDING_NS = 1000
 """A child that sticks out of its parent by no more than this was rounded to microseconds, and is
-cut to fit.
+cut to fit, unless that took more than half of it.
 """
+
+DEEPEST = 512
+"""Slices above one another that Perfetto shows in their place."""
 
 
 def nest(begin: Ints, end: Ints) -> Ids | None:
@@ -48,6 +54,30 @@ def nest(begin: Ints, end: Ints) -> Ids | None:
     return parent
 
 
+def too_deep(lane: Ids, begin: Ints, end: Ints) -> Ids:
+    """The rows, in any order, that have `DEEPEST` slices or more around them."""
+    found = [np.empty(0, np.int32)]
+    order = np.lexsort((-end, begin, lane)).astype(np.int32)
+    starts = np.flatnonzero(np.diff(lane[order], prepend=-1)) if len(lane) else order
+    for start, stop in zip(starts.tolist(), [*starts[1:].tolist(), len(lane)]):
+        if stop - start > DEEPEST:
+            rows = order[start:stop]
+            over = np.searchsorted(np.sort(end[rows]), begin[rows], side="right")
+            found.append(rows[np.arange(len(rows)) - over >= DEEPEST])
+    return np.concatenate(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Mend:
+    """What was done to one slice."""
+
+    index: int
+    rule: Rule
+    done: str
+    other: int = -1
+    """The slice that it overlaps."""
+
+
 @dataclass(frozen=True)
 class Mended:
     """One lane made well-formed: per slice its new times and its lane (0 is the old one)."""
@@ -55,18 +85,131 @@ class Mended:
     begin: Ints
     end: Ints
     lane: Ids
-    mends: list[tuple[int, Rule, str]]
-    """What was done: (index of the slice, rule, what was done)."""
+    mends: list[Mend]
 
 
 class _Open:
-    __slots__ = ("begin", "end", "spread")
+    __slots__ = ("begin", "end", "index", "spread")
 
-    def __init__(self, begin: int, end: int, spread: bool) -> None:
-        self.begin, self.end, self.spread = begin, end, spread
+    def __init__(self, begin: int, end: int, spread: bool, index: int) -> None:
+        self.begin, self.end, self.spread, self.index = begin, end, spread, index
 
     def is_over(self, time: int) -> bool:
         return self.spread or self.end <= time
+
+
+class _Place(NamedTuple):
+    """Where a slice fits into a lane."""
+
+    lane: int
+    under: int
+    """How many open slices of the lane are around it."""
+    begin: int
+    end: int
+
+
+class _Lanes:
+    """Lanes, and the open slices of each, outermost first, while time goes on.
+
+    The room of a lane is the end of its innermost open slice, and infinite if none is open. A tree
+    over the rooms finds the first lane with room for a slice in logarithmic time: leaf k stands at
+    `_size + k`, and each node has the most of the two below it. Leaves behind the last lane have
+    room for anything: new lanes.
+    """
+
+    def __init__(self) -> None:
+        self.stacks: list[list[_Open]] = []
+        self._size = 1
+        self._tree = [math.inf, math.inf]
+        self._ends: list[tuple[int, int]] = []
+        """A heap of when which lane has a slice that ends."""
+
+    def _first(self, needed: int) -> int:
+        """The first lane that has so much room."""
+        if self._tree[1] < needed:
+            self._grow()
+        node = 1
+        while node < self._size:
+            node = 2 * node + (self._tree[2 * node] < needed)
+        return node - self._size
+
+    def _grow(self) -> None:
+        rooms = self._tree[self._size :]
+        self._size *= 2
+        self._tree = [math.inf] * (2 * self._size)
+        for lane, room in enumerate(rooms):
+            self._set_room(lane, room)
+
+    def _set_room(self, lane: int, room: float) -> None:
+        node = self._size + lane
+        self._tree[node] = room
+        while node := node // 2:
+            self._tree[node] = max(self._tree[2 * node], self._tree[2 * node + 1])
+
+    def _update(self, lane: int) -> None:
+        stack = self.stacks[lane]
+        around = [slice_ for slice_ in stack[-2:] if not slice_.spread]
+        self._set_room(lane, around[-1].end if around else math.inf)
+
+    def advance(self, time: int) -> None:
+        """Take out what has ended until then."""
+        while self._ends and self._ends[0][0] <= time:
+            _, lane = heapq.heappop(self._ends)
+            stack = self.stacks[lane]
+            while stack and stack[-1].end <= time:
+                stack.pop()
+            self._update(lane)
+
+    def _fit(self, lane: int, start: int, stop: int, excess: int) -> _Place | None:
+        stack = self.stacks[lane]
+        # What starts inside an empty slice, which has been given its 1 ns, starts after it.
+        at, under = start, len(stack)
+        while under and stack[under - 1].is_over(at):
+            under -= 1
+            at = max(at, stack[under].end)
+        if under:
+            at = max(at, stack[under - 1].begin)
+        until = max(stop, at + 1)
+        if under and until > stack[under - 1].end:
+            room = stack[under - 1].end
+            if at >= room or until - room > excess:
+                return None
+            until = room
+        return _Place(lane, under, at, until)
+
+    def place(self, start: int, stop: int, excess: int) -> _Place:
+        """Where a slice fits, if up to `excess` ns of it may be cut."""
+        hidden = []
+        place = None
+        for _ in range(_TRIES):
+            lane = self._first(max(stop, start + 1) - excess)
+            if lane == len(self.stacks):
+                break
+            place = self._fit(lane, start, stop, excess)
+            if place is not None:
+                break
+            hidden.append(lane)  # empty slices take its last nanoseconds
+            self._set_room(lane, -math.inf)
+        for lane in hidden:
+            self._update(lane)
+        if place is None:
+            place = _Place(len(self.stacks), 0, start, max(stop, start + 1))
+            self.stacks.append([])
+        return place
+
+    def put(self, place: _Place, spread: bool, index: int) -> None:
+        """Put a slice there; `spread`: it was empty, and encloses nothing."""
+        stack = self.stacks[place.lane]
+        del stack[place.under :]
+        stack.append(_Open(place.begin, place.end, spread, index))
+        if place.lane >= self._size:
+            self._grow()
+        heapq.heappush(self._ends, (place.end, place.lane))
+        self._update(place.lane)
+
+
+_TRIES = 4
+"""So many lanes are tried whose last nanoseconds turn out to be taken."""
 
 
 def _mending_order(begin: Ints, end: Ints) -> list[int]:
@@ -87,50 +230,43 @@ def _mending_order(begin: Ints, end: Ints) -> list[int]:
     return sorted(range(len(begin)), key=key)
 
 
+def _excess(start: int, stop: int) -> int:
+    """By how much a slice may stick out of its parent because its times were rounded, ns.
+
+    A double holds microseconds since 1970 in steps of 250 ns.
+    """
+    step = math.ceil(math.ulp(start / 1000) * 1000)
+    return max(step, min(ROUNDING_NS, (stop - start) // 2))
+
+
 def mend(begin: Ints, end: Ints) -> Mended:
     """Make the slices of one lane, given in the file's order, nest or be disjoint.
 
     Empty slices get 1 ns, and what would start inside them starts after them; a child that is too
-    long by a rounding is cut to its parent; what truly overlaps moves to a further lane.
+    long by a rounding is cut to its parent; what truly overlaps moves to the first further lane
+    that has room for it. Takes O(n log n) for n slices, however they overlap.
     """
     begins, ends = begin.copy(), end.copy()
-    lanes = np.zeros(len(begin), np.int32)
-    mends: list[tuple[int, Rule, str]] = []
-    stacks: list[list[_Open]] = [[]]
+    numbers = np.zeros(len(begin), np.int32)
+    mends: list[Mend] = []
+    lanes = _Lanes()
 
     for i in _mending_order(begin, end):
         start, stop, empty = int(begin[i]), int(end[i]), bool(end[i] <= begin[i])
         if stop < start:
-            mends.append((i, NEGATIVE_DURATION, f"lasted {stop - start} ns, given 1 ns"))
+            mends.append(Mend(i, NEGATIVE_DURATION, f"lasted {stop - start} ns, given 1 ns"))
         elif stop == start:
-            mends.append((i, EMPTY_SLICE, "lasted 0 ns, given 1 ns"))
-        number = 0
-        for number, stack in enumerate(stacks):  # noqa: B007 - the lane that the loop stops at
-            while stack and stack[-1].end <= start:
-                stack.pop()
-            # What starts inside an empty slice, which has been given its 1 ns, starts after it.
-            at, open_count = start, len(stack)
-            while open_count and stack[open_count - 1].is_over(at):
-                open_count -= 1
-                at = max(at, stack[open_count].end)
-            parent = stack[open_count - 1] if open_count else None
-            if parent is not None:
-                at = max(at, parent.begin)
-            until = max(stop, at + 1)
-            if parent is None or until <= parent.end:
-                break
-            if at < parent.end and until - parent.end <= ROUNDING_NS:
-                mends.append((i, ROUNDING, f"cut by {until - parent.end} ns to its parent"))
-                until = parent.end
-                break
-        else:
-            number, at, until, open_count = len(stacks), start, max(stop, start + 1), 0
-            stacks.append([])
-        if number:
-            mends.append((i, OVERLAP, f"moved to lane {number + 1}"))
-        if at > start and not empty:
-            mends.append((i, SHIFTED, f"moved by {at - start} ns behind an empty slice"))
-        del stacks[number][open_count:]
-        stacks[number].append(_Open(at, until, empty))
-        begins[i], ends[i], lanes[i] = at, until, number
-    return Mended(begins, ends, lanes, mends)
+            mends.append(Mend(i, EMPTY_SLICE, "lasted 0 ns, given 1 ns"))
+        lanes.advance(start)
+        place = lanes.place(start, stop, 0 if empty else _excess(start, stop))
+        if place.end < stop:
+            mends.append(Mend(i, ROUNDING, f"cut by {stop - place.end} ns to its parent"))
+        if place.lane:
+            other = lanes.stacks[0][-1].index
+            mends.append(Mend(i, OVERLAP, f"moved to lane {place.lane + 1}", other))
+        if place.begin > start and not empty:
+            moved = f"moved by {place.begin - start} ns behind an empty slice"
+            mends.append(Mend(i, SHIFTED, moved))
+        lanes.put(place, empty, i)
+        begins[i], ends[i], numbers[i] = place.begin, place.end, place.lane
+    return Mended(begins, ends, numbers, mends)

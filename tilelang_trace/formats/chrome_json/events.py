@@ -1,256 +1,377 @@
 """Events of Chrome JSON traces, of any tool and in any order -> a builder.
 
 Source of the form: the Trace Event Format document, and what Perfetto's JSON importer makes of it.
+Nothing but an envelope of ours that is damaged is an error: what an event lacks is a finding.
 """
 
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from operator import itemgetter
+from typing import Any
+
+import numpy as np
 
 from tilelang_trace.errors import UserError
 from tilelang_trace.formats import envelope
+from tilelang_trace.formats.chrome_json import ids, times
+from tilelang_trace.formats.chrome_json.arrows import ArrowEnd, Arrows
+from tilelang_trace.formats.chrome_json.async_slices import AsyncEvent, AsyncSlices
+from tilelang_trace.formats.chrome_json.counters import Counters
+from tilelang_trace.formats.chrome_json.rows import Rows
 from tilelang_trace.trace import failures, findings
-from tilelang_trace.trace.begin_end import OpenSlices
 from tilelang_trace.trace.build import TraceBuilder
 from tilelang_trace.trace.json_values import Json
-from tilelang_trace.trace.model import CounterTrack, Lane
+from tilelang_trace.trace.named_ends import NamedSlices
+from tilelang_trace.trace.nesting import too_deep
+
+Event = dict[str, Json]
 
 
 class EventReader:
-    """Puts events into a builder: first `open`, for a file of ours; then names and events; then
-    `finish`.
+    """Puts events into a builder: first `open`, for a file of ours; then each event, in the order
+    of the file; then `finish`.
+
+    `place` names the event with a number (1 is the first of the file) for a person: where it is.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, place: Callable[[int], str]) -> None:
+        self._place = place
         self.builder = TraceBuilder()
         self.opened = envelope.Opened(0, {}, [])
         self.is_ours = False
-        self._arrows: Json = []
-        self.foreign: dict[tuple[Json, Json], int] = {}
-        """Lane of each (pid, tid) that no envelope names."""
-        self.processes: dict[Json, int] = {}
-        self.counters: dict[tuple[Json, str, str, str | None], int] = {}
-        self.begins_and_ends: dict[int, list[tuple[int, int, dict[str, Json]]]] = {}
-        """Per lane (time, number of the event, event)."""
-        self.flows: dict[Json, list[tuple[str, int, int]]] = {}
-        """Per flow (phase, time, lane)."""
-        self.names: dict[tuple[str, Json, Json], str] = {}
-        self.begin_arguments: dict[int, dict[str, Json]] = {}
+        self._arrows_of_ours: Json = []
+        self._rows = Rows(self.builder, place)
+        self._counters = Counters(self.builder, self._rows.process)
+        self._async = AsyncSlices(self.builder)
+        self._arrows = Arrows(self.builder, place)
+        self._begins_and_ends: dict[int, list[tuple[int, int, int, Event]]] = {}
+        """Per lane (time, number of the event, row of what begins or -1, event)."""
+        self._arguments: dict[int, dict[str, Json]] = {}
         """Arguments of the slices from begins and ends; of one name the end's counts."""
         self.numbers = array("q")
         """Number of the event that each row of the builder came from."""
+        self._has_colour = False
+        self._is_empty = True
+        self._first_bad: int | None = None
+        """Number of the first thing that is no event."""
 
     def open(self, sealed: Mapping[str, Json]) -> None:
         """Take what an envelope says. Raises UserError if it is damaged."""
         self.is_ours = True
         self.opened = envelope.unseal(sealed, self.builder)
-        for number, (pid, track) in enumerate(
-            zip(self.opened.counters, self.builder.counter_tracks)
-        ):
-            key = (pid, track.name, track.unit or "value", None)
-            self.counters[(*key[:3], str(number)) if key in self.counters else key] = number
-        self._arrows = sealed.get("flows", [])
+        self._counters.open(self.opened.counters)
+        self._arrows_of_ours = sealed.get("flows", [])
+
+    def take(self, number: int, event: Json) -> None:
+        """Take an event; `number` is its place in the file."""
+        phase = event.get("ph") if isinstance(event, dict) else None
+        if not isinstance(phase, str) or not phase:
+            if event != {}:  # which some tools write behind the last comma
+                what = "no object" if not isinstance(event, dict) else "no phase"
+                self._tell(number, findings.NO_EVENT, f"{what}: left out")
+                self._first_bad = self._first_bad or number
+            return
+        self._is_empty = False
+        phase = phase[0]  # all that counts for Perfetto
+        if phase == "M":
+            self._rows.take_metadata(number, event)
+            return
+        take = _TAKE.get(phase)
+        if take is None:
+            done = f"phase {event['ph']!r} is left out"
+            self._tell(number, findings.UNKNOWN_PHASE, done)
+            return
+        if self.is_ours and self._is_derived(phase, event):
+            return
+        exact = times.exact(event.get("ts"))
+        if exact is None:
+            done = f"'ts' is {_short(event.get('ts'))}: left out"
+            self._tell(number, findings.NO_TIME, done)
+            return
+        time = self.opened.origin + times.nanoseconds(exact)
+        if time not in times.CLOCK:
+            done = f"'ts' is {_short(event['ts'])}: left out"
+            self._tell(number, findings.FAR_TIME, done)
+            return
+        if not self.is_ours:
+            self._check(number, event, exact)
+        take(self, number, event, phase, time)
 
     def finish(self) -> TraceBuilder:
-        """The builder, after the last event. Raises UserError if the envelope is damaged."""
+        """The builder, after the last event. Raises UserError if the envelope is damaged, or if
+        there are things in the list, but no events.
+        """
+        if self._is_empty and self._first_bad is not None:
+            raise UserError(f"no trace: {self._place(self._first_bad)} is no event, nor is another")
+        builder, numbers = self.builder, self.numbers
         self._take_begins_and_ends()
-        for row, arguments in self.begin_arguments.items():
-            self.builder.arguments.add(row, arguments)
-        numbers = self.numbers
-        self.builder.place = lambda row: f"event {numbers[row]}"
+        for row, arguments in self._arguments.items():
+            builder.arguments.add(row, arguments)
+        builder.place = lambda row: self._place(numbers[row])
         if self.is_ours:
-            self._take_flows(self._arrows)
+            self._take_flows(self._arrows_of_ours)
         else:
-            self._join_flows()
-        return self.builder
+            self._arrows.join(self._rows.lanes)
+            self._check_depth()
+            self._rows.add_idle()
+        self._rows.name()
+        if not self.is_ours:
+            self._rows.sort()
+        return builder
+
+    # ------------------------------------------------------------------------- files of ours
 
     def _take_flows(self, flows: Json) -> None:
         """The arrows of a file of ours: pairs of slices, by their number in the file."""
         known = range(len(self.builder.begins))
         for flow in flows if isinstance(flows, list) else [flows]:
             if not (
-                isinstance(flow, list) and len(flow) == 2 and all(row in known for row in flow)
+                isinstance(flow, list)
+                and len(flow) == 2
+                and all(type(row) is int and row in known for row in flow)
             ):
-                raise UserError(f"the trace's own header is damaged: no flow is {flow!r}")
+                raise UserError(f"the trace's own header is damaged: no flow is {_short(flow)}")
             self.builder.flows.append((flow[0], flow[1]))
 
-    def _is_derived(self, event: dict[str, Json]) -> bool:
+    def _is_derived(self, phase: str, event: Event) -> bool:
         """Whether the writer made it for viewers: the row "Failures", and arrows."""
-        if event["ph"] in "stf":
+        if phase in "stf":
             return True  # the envelope has the arrows themselves
-        return event.get("cat") == failures.CATEGORY and event.get("tid") not in self.opened.lanes
+        return event.get("cat") == failures.CATEGORY and self._lane_of_ours(event) is None
 
-    def take_name(self, event: dict[str, Json]) -> None:
-        """Take an event of the phase M. Names count for events that come after them."""
+    def _lane_of_ours(self, event: Event) -> int | None:
+        tid = event.get("tid")
+        return self.opened.lanes.get(tid) if type(tid) is int else None
+
+    # ------------------------------------------------------------------- what all events have
+
+    def _tell(self, number: int, rule: findings.Rule, done: str) -> None:
+        self.builder.finding(partial(self._place, number), rule, done)
+
+    def _check(self, number: int, event: Event, exact: times.Exact) -> None:
+        """Tell what Perfetto would not show as meant."""
+        whole, rest = exact
+        if whole < 0:
+            self._tell(number, findings.NEGATIVE_TIME, f"'ts' is {_short(event['ts'])}: kept")
+        elif rest and whole > envelope.EXACT_NS:
+            time, theirs = times.nanoseconds(exact), times.as_perfetto_reads(event["ts"])
+            if theirs is not None and theirs != time:
+                done = f"read exactly, {abs(theirs - time)} ns off in Perfetto"
+                self._tell(number, findings.COARSE_TIME, done)
+        if "cname" in event and not self._has_colour:
+            self._has_colour = True
+            self._tell(number, findings.COLOUR, f"{_short(event['cname'])} is left out")
+
+    def _check_depth(self) -> None:
+        builder = self.builder
+        columns = (builder.slice_lanes, builder.begins, builder.ends)
+        for row in too_deep(*map(np.array, columns)).tolist():
+            self._tell(self.numbers[row], findings.TOO_DEEP, "kept")
+
+    def _lane(self, number: int, event: Event) -> int:
+        """The lane of an event's thread."""
+        lane = self._lane_of_ours(event) if self.is_ours else None
+        return self._rows.lane(number, event) if lane is None else lane
+
+    def _labels(self, number: int, event: Event) -> tuple[str, str]:
+        """Name and category."""
+        name, category = event.get("name"), event.get("cat")
+        if name.__class__ is str and category.__class__ is str:
+            return name, category
+        for key, value in (("name", name), ("cat", category)):
+            if value is not None and not isinstance(value, str):
+                done = f"{key!r} is {_short(value)}: taken as text"
+                self._tell(number, findings.NO_TEXT, done)
+        texts = ["" if value is None else ids.text(value) for value in (name, category)]
+        return texts[0], texts[1]
+
+    def _arguments_of(self, number: int, event: Event) -> dict[str, Json]:
         arguments = event.get("args")
-        if isinstance(arguments, dict) and isinstance(arguments.get("name"), str):
-            pid, tid = _id(event.get("pid")), _id(event.get("tid"))
-            self.names[str(event.get("name")), pid, tid] = arguments["name"]
+        if not isinstance(arguments, dict):
+            if arguments is not None:
+                done = f"'args' is {_short(arguments)}: kept as one argument"
+                self._tell(number, findings.NO_ARGUMENTS, done)
+            arguments = {} if arguments is None else {"args": arguments}
+        if not self.is_ours:
+            for key in _THREAD_TIMES:
+                if key in event:
+                    arguments = {key: event[key], **arguments}
+        return arguments
 
-    def take(self, number: int, event: dict[str, Json]) -> None:
-        """Take an event of any other phase; `number` is its place in the file. Raises UserError."""
-        if self.is_ours and self._is_derived(event):
-            return
-        phase = event["ph"]
-        place = f"event {number}"
-        for key in ("pid", "tid"):
-            if isinstance(event.get(key), (list, dict)):
-                raise UserError(f"{place}: {key!r} is no number and no text: {event[key]!r}")
-        if phase not in _READ:
-            self.builder.finding(place, findings.UNKNOWN_PHASE, f"{phase!r} is left out")
-            return
-        time = self._ns(event, "ts", place, self.opened.origin)
-        if phase == "C":
-            self._take_counter(event, time)
-            return
-        lane = self._lane(event)
-        if phase == "X":
-            end = self._ns(event, "dur", place, time)
-            self._slice(number, event, lane, time, end)
-        elif phase in "BE":
-            self.begins_and_ends.setdefault(lane, []).append((time, number, event))
-        elif phase in "stf":
-            flow = (event.get("cat"), str(event.get("id")))
-            self.flows.setdefault(flow, []).append((phase, time, lane))
-        else:
-            self.builder.instant(lane, time, *_labels(event), _arguments(event))
+    # -------------------------------------------------------------------------- the phases
 
-    @staticmethod
-    def _ns(event: dict[str, Json], key: str, place: str, since: int) -> int:
-        """A time in ns. The part behind the point is taken alone, so that nothing is rounded."""
-        value = event.get(key)
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise UserError(f"{place}: {key!r} is no number of microseconds: {value!r}")
-        whole = int(value)
-        time = since + whole * 1000 + round((value - whole) * 1000)
-        if time not in CLOCK:
-            raise UserError(f"{place}: {key!r} is farther away than any clock: {value!r}")
-        return time
-
-    def _slice(self, number: int, event: dict[str, Json], lane: int, begin: int, end: int) -> None:
-        arguments = _arguments(event)
-        name, category = _labels(event)
-        category = failures.read_category(category, arguments.get("status"))
-        self.builder.slice(lane, begin, end, name, category, arguments)
+    def _begin(self, number: int, event: Event, lane: int, begin: int, end: int) -> int:
+        """The row of a slice that begins here. (Its arguments may be added later.)"""
+        name, category = self._labels(number, event)
+        arguments = event.get("args")
+        status = arguments.get("status") if isinstance(arguments, dict) else None
+        category = failures.read_category(category, status)
         self.numbers.append(number)
+        return self.builder.slice(lane, begin, end, name, category)
+
+    def _take_slice(self, number: int, event: Event, phase: str, time: int) -> None:
+        begin, duration = times.exact(event["ts"]), times.exact(event.get("dur"))
+        end = time + 1
+        if begin is None or duration is None:
+            done = f"'dur' is {_short(event.get('dur'))}: given 1 ns"
+            self._tell(number, findings.NO_DURATION, done)
+        else:
+            end = self.opened.origin + times.nanoseconds(times.total(begin, duration))
+        if end not in times.CLOCK:
+            done = f"'dur' is {_short(event['dur'])}: given 1 ns"
+            self._tell(number, findings.FAR_TIME, done)
+            end = time + 1
+        row = self._begin(number, event, self._lane(number, event), time, end)
+        if arguments := self._arguments_of(number, event):
+            self.builder.arguments.add(row, arguments)
+        self._bind(number, event, time, row)
+
+    def _take_begin(self, number: int, event: Event, phase: str, time: int) -> None:
+        lane = self._lane(number, event)
+        row = self._begin(number, event, lane, time, time + 1)
+        self._begins_and_ends.setdefault(lane, []).append((time, number, row, event))
+        self._bind(number, event, time, row)
+
+    def _take_end(self, number: int, event: Event, phase: str, time: int) -> None:
+        lane = self._lane(number, event)
+        self._begins_and_ends.setdefault(lane, []).append((time, number, -1, event))
+
+    def _take_instant(self, number: int, event: Event, phase: str, time: int) -> None:
+        scope = event.get("s")
+        owner = {"g": None, "p": "pid"}.get(scope, "tid") if isinstance(scope, str) else "tid"
+        if owner is not None and ids.row_id(event.get(owner)) is None:
+            self._tell(number, findings.NO_OWNER, f"an instant without {owner!r}: kept")
+        if owner == "tid":
+            lane = self._lane(number, event)
+        else:
+            lane = self._rows.lane_of_instants(number, event, owner == "pid")
+        labels, arguments = self._labels(number, event), self._arguments_of(number, event)
+        self.builder.instant(lane, time, *labels, arguments)
+
+    def _take_counter(self, number: int, event: Event, phase: str, time: int) -> None:
+        name, _ = self._labels(number, event)
+        self._counters.take(number, event, name, time, partial(self._place, number))
+
+    def _take_async(self, number: int, event: Event, phase: str, time: int) -> None:
+        name, category = self._labels(number, event)
+        id_, pid = ids.async_id(event), ids.row_id(event.get("pid"))
+        if id_ is None or pid is None:
+            missing = "pid" if pid is None else "id"
+            self._tell(number, findings.NO_OWNER, f"an async event without {missing!r}: kept")
+        pid = 0 if pid is None else pid
+        scope = ids.text(event.get("scope", ""))
+        if id_ is None:
+            group: tuple[ids.Id, ...] = ("no id", pid, category, name)
+        else:
+            of = (pid,) if id_[0] == "local" else ()
+            group = (id_[0], *of, category, scope, id_[1])
+        process, row = self._rows.process(number, event), -1
+        if phase == "b":
+            row = self._begin(number, event, -1, time, time + 1)
+            self._bind(number, event, time, row)
+        arguments = self._arguments_of(number, event)
+        self._async.take(
+            AsyncEvent(time, number, phase, name, category, group, process, row, arguments)
+        )
+
+    def _take_arrow(self, number: int, event: Event, phase: str, time: int) -> None:
+        value = event.get("id")
+        if value is None and (id_ := ids.async_id(event)) is not None:
+            value = id_[1]
+        name, category = self._labels(number, event)
+        next_slice = phase == "f" and event.get("bp") != "e"
+        self._arrow(number, event, value, (category, name), phase, time, -1, next_slice)
+
+    def _bind(self, number: int, event: Event, time: int, row: int) -> None:
+        """The ends of arrows at a slice, which `bind_id` names."""
+        if "bind_id" not in event or self.is_ours:
+            return
+        into, out = event.get("flow_in") is True, event.get("flow_out") is True
+        phase = "t" if into and out else "s" if out else "f" if into else ""
+        if phase:
+            self._arrow(number, event, event["bind_id"], (), phase, time, row)
+        else:
+            done = "'bind_id' with neither 'flow_in' nor 'flow_out': left out"
+            self._tell(number, findings.LOOSE_FLOW, done)
+
+    def _arrow(
+        self,
+        number: int,
+        event: Event,
+        value: Json,
+        labels: tuple[str, ...],
+        phase: str,
+        time: int,
+        row: int,
+        next_slice: bool = False,
+    ) -> None:
+        id_, is_read = ids.flow_id(value)
+        if not is_read:
+            self._tell(number, findings.BAD_FLOW, f"the id is {_short(value)}: kept")
+        thread = self._rows.key(event)
+        end = ArrowEnd((id_, *labels), phase, time, number, thread, row, next_slice)
+        self._arrows.take(end)
+
+    # ------------------------------------------------------------------- begins and ends
 
     def _take_begins_and_ends(self) -> None:
         """Pair them, lane by lane in the order of their times."""
-        last = max(
-            (
-                *self.builder.ends,
-                *(time for events in self.begins_and_ends.values() for time, _, _ in events),
-            ),
-            default=0,
-        )
-        for lane, events in self.begins_and_ends.items():
+        in_lanes = self._begins_and_ends.values()
+        last_times = (max(time for time, _, _, _ in events) for events in in_lanes)
+        last = max((*self.builder.ends, *last_times, self._async.last_time() or 0), default=0)
+        left: list[tuple[int, str]] = []
+        for events in in_lanes:
             events.sort(key=itemgetter(0))
-            stack = OpenSlices(self.builder, lane)
-            for time, number, event in events:
-                self._begin_or_end(stack, time, number, event)
-            for row in reversed(stack.rows):
-                self.builder.ends[row] = max(last, self.builder.begins[row] + 1)
-                place = f"event {self.numbers[row]}"
-                self.builder.finding(place, findings.NEVER_ENDED, "ends at the end of the trace")
+            slices = NamedSlices(self.builder)
+            for time, number, row, event in events:
+                if row >= 0:
+                    # (The category without what a failed slice of ours has.)
+                    slices.begin(row, time, *self._labels(number, event))
+                    found: int | None = row
+                else:
+                    found = slices.end(time, *self._labels(number, event))
+                moved = 0 if found is None else slices.moved
+                self._paired(number, found, moved, self._arguments_of(number, event))
+            left += slices.finish(last)
+        self._async.pair(
+            lambda event, row, moved: self._paired(event.number, row, moved, event.arguments)
+        )
+        left += self._async.close(last)
+        self._async.stand_on_lanes()
+        for row, done in left:
+            self._tell(self.numbers[row], findings.NEVER_ENDED, done)
 
-    def _begin_or_end(
-        self, stack: OpenSlices, time: int, number: int, event: dict[str, Json]
-    ) -> None:
-        place = f"event {number}"
-        if event["ph"] == "B":
-            name, category = _labels(event)
-            status = _arguments(event).get("status")
-            row: int | None = stack.begin(time, name, failures.read_category(category, status))
-            self.numbers.append(number)
-        else:
-            row = stack.end(time)
+    def _paired(self, number: int, row: int | None, moved: int, arguments: dict[str, Json]) -> None:
+        """What a begin or end belongs to, and by how much it was moved to come after others."""
         if row is None:
-            self.builder.finding(place, findings.END_WITHOUT_BEGIN, "left out")
+            self._tell(number, findings.END_WITHOUT_BEGIN, "left out")
             return
-        if stack.moved:
-            self.builder.finding(place, findings.SHIFTED, f"moved by {stack.moved} ns")
-        self.begin_arguments.setdefault(row, {}).update(_arguments(event))
-
-    def _take_counter(self, event: dict[str, Json], time: int) -> None:
-        name, _ = _labels(event)
-        id_ = str(event["id"]) if "id" in event else None
-        for unit, value in _arguments(event).items():
-            if isinstance(value, bool) or not isinstance(value, (int, float)):
-                continue
-            key = (event.get("pid"), name, unit, id_)
-            if key not in self.counters:
-                self.counters[key] = len(self.builder.counter_tracks)
-                self.builder.counter_tracks.append(
-                    CounterTrack(name, unit, process=self._process(event.get("pid")))
-                )
-            self.builder.counter(self.counters[key], time, float(value))
-
-    def _lane(self, event: dict[str, Json]) -> int:
-        pid, tid = event.get("pid"), event.get("tid", event.get("pid"))
-        if tid in self.opened.lanes:
-            return self.opened.lanes[tid]
-        lane = self.foreign.get((pid, tid))
-        if lane is None:
-            process = self._process(pid)
-            name = self.names.get(("thread_name", pid, tid), "")
-            number = tid if isinstance(tid, int) else None
-            thread = self.builder.thread(process, name or str(tid), number)
-            lane = self.foreign[pid, tid] = self.builder.lane(Lane(thread))
-        return lane
-
-    def _process(self, pid: Json) -> int:
-        if pid not in self.processes:
-            names = (v for (k, p, _), v in self.names.items() if k == "process_name" and p == pid)
-            number = pid if isinstance(pid, int) else None
-            self.processes[pid] = self.builder.process(next(names, str(pid)), number)
-        return self.processes[pid]
-
-    def _join_flows(self) -> None:
-        """A step of a flow binds to the innermost slice of its lane around its time."""
-        wanted = {lane for steps in self.flows.values() for _, _, lane in steps}
-        spans: dict[int, list[tuple[int, int, int]]] = {lane: [] for lane in wanted}
-        for row, lane in enumerate(self.builder.slice_lanes):
-            if lane in wanted:
-                spans[lane].append((self.builder.begins[row], -self.builder.ends[row], row))
-        for found in spans.values():
-            found.sort()
-        for steps in self.flows.values():
-            # s before t before f, also where their times are equal
-            steps.sort(key=lambda step: ("stf".index(step[0]), step[1]))
-            rows = [_innermost(spans[lane], time) for _, time, lane in steps]
-            joined = [row for row in rows if row is not None]
-            self.builder.flows.extend(zip(joined, joined[1:]))
+        if moved:
+            self._tell(number, findings.SHIFTED, f"moved by {moved} ns")
+        self._arguments.setdefault(row, {}).update(arguments)
 
 
-_READ = frozenset("XBEiIRCstf")
-"""Phases of events that are read; M, the names, comes before them."""
+_THREAD_TIMES = ("tts", "tdur")
+"""Times of a thread's own clock, which become arguments."""
 
-CLOCK = range(-(2**63) + 2**32, 2**63 - 2**32)
-"""Times that are read, ns: 64 bits, with room for what the mending of slices adds."""
-
-
-def _id(value: Json) -> Json:
-    """A pid or tid as a key of a dictionary."""
-    return str(value) if isinstance(value, (list, dict)) else value
-
-
-def _labels(event: dict[str, Json]) -> tuple[str, str]:
-    name, category = event.get("name"), event.get("cat")
-    return str(name) if name is not None else "", str(category) if category is not None else ""
+_TAKE: dict[str, Callable[[EventReader, int, Event, str, int], None]] = {
+    "X": EventReader._take_slice,
+    "B": EventReader._take_begin,
+    "E": EventReader._take_end,
+    **dict.fromkeys("iIR", EventReader._take_instant),
+    "C": EventReader._take_counter,
+    **dict.fromkeys("ben", EventReader._take_async),
+    **dict.fromkeys("stf", EventReader._take_arrow),
+}
+"""What takes the events of each phase but M."""
 
 
-def _arguments(event: dict[str, Json]) -> dict[str, Json]:
-    arguments = event.get("args")
-    return arguments if isinstance(arguments, dict) else {}
-
-
-def _innermost(spans: list[tuple[int, int, int]], time: int) -> int | None:
-    """The row of the innermost of these (begin, -end, row), sorted, around a time."""
-    for index in reversed(range(bisect_right(spans, (time, 0, 0)))):
-        _, minus_end, row = spans[index]
-        if time < -minus_end:
-            return row
-    return None
+def _short(value: Any) -> str:
+    """A value in a message."""
+    if value is None:
+        return "missing"
+    text = ids.text(value)
+    return repr(text if len(text) <= 60 else f"{text[:57]}...")

@@ -12,16 +12,20 @@ from collections.abc import Iterator, Sequence
 from operator import itemgetter
 
 import numpy as np
+import numpy.typing as npt
 import orjson
 
 from tilelang_trace import long_work
 from tilelang_trace.errors import UserError
 from tilelang_trace.formats import envelope
-from tilelang_trace.formats.chrome_json.events import CLOCK, EventReader
+from tilelang_trace.formats.chrome_json.events import EventReader
+from tilelang_trace.formats.chrome_json.times import CLOCK
 from tilelang_trace.trace import failures
 from tilelang_trace.trace.build import TraceBuilder
 from tilelang_trace.trace.json_values import Json
 from tilelang_trace.trace.model import Ints
+
+Floats = npt.NDArray[np.float64]
 
 _START = b'{"traceEvents":[\n'
 _END = b'\n],\n"displayTimeUnit":"ns",\n"otherData":'
@@ -45,7 +49,7 @@ def read_any(data: bytes) -> TraceBuilder:
         document = orjson.loads(data)
     except orjson.JSONDecodeError as error:
         raise UserError(f"not valid JSON: {error.msg} at line {error.lineno}") from None
-    reader = EventReader()
+    reader = EventReader(_place)
     if isinstance(document, dict):
         other = document.get("otherData")
         sealed = other.get(envelope.NAME) if isinstance(other, dict) else None
@@ -54,18 +58,17 @@ def read_any(data: bytes) -> TraceBuilder:
         document = document.get("traceEvents")
     if not isinstance(document, list):
         raise UserError('JSON, but no trace: no list of events and no "traceEvents"')
-    for number, event in enumerate(document, 1):
-        if not isinstance(event, dict) or not isinstance(event.get("ph"), str):
-            raise UserError(f'event {number} of "traceEvents" is no event: no "ph"')
-        if event["ph"] == "M":
-            reader.take_name(event)
     long_work.stage("taking in events", len(document), "events")
     for number, event in enumerate(document, 1):
         if not number % _TOLD_EVERY:
             long_work.reached(number)
-        if event["ph"] != "M":
-            reader.take(number, event)
+        reader.take(number, event)
     return reader.finish()
+
+
+def _place(number: int) -> str:
+    """What the findings call the event with this number."""
+    return f"event {number}"
 
 
 class _Unlike(Exception):
@@ -82,7 +85,7 @@ def read_lines(data: bytes) -> TraceBuilder | None:
         sealed = rest["otherData"][envelope.NAME]
         if len(rest) > 2 or not isinstance(sealed, dict):
             return None
-        reader = EventReader()
+        reader = EventReader(_place)
         reader.open(sealed)
         builder = reader.builder
         known = [*builder.lanes], [*builder.processes], [*builder.counter_tracks]
@@ -142,8 +145,7 @@ def _take_slices(reader: EventReader, events: list[dict[str, Json]]) -> None:
     if any(set(map(type, field)) != {type_} for field, type_ in zip(fields, _TYPES)):
         raise _Unlike
     ts, dur, _, tid, names, categories, arguments = fields
-    begin = _ns(ts)
-    end = begin + _ns(dur)
+    begin, end = _ns(ts, dur)
     extremes = (int(part(times)) for part in (np.min, np.max) for times in (begin, end))
     if origin not in CLOCK or any(origin + time not in CLOCK for time in extremes):
         raise _Unlike
@@ -163,13 +165,22 @@ def _take_slices(reader: EventReader, events: list[dict[str, Json]]) -> None:
         add(row, of_slice)
 
 
-def _ns(times: Sequence[float]) -> Ints:
-    """Times in ns, as `EventReader` takes them."""
+def _ns(ts: Sequence[float], dur: Sequence[float]) -> tuple[Ints, Ints]:
+    """Begins and ends in ns, as `times` takes them."""
+    whole, rest = zip(*(_exact(times) for times in (ts, dur)))
+    return whole[0] + _nearest(rest[0]), whole[0] + whole[1] + _nearest(rest[0] + rest[1])
+
+
+def _exact(times: Sequence[float]) -> tuple[Ints, Floats]:
     us = np.array(times)
     if not np.all(np.abs(us) < _FARTHEST_US):
         raise _Unlike
     whole = np.trunc(us)
-    ns: Ints = whole.astype(np.int64) * 1000 + np.rint((us - whole) * 1000).astype(np.int64)
+    return whole.astype(np.int64) * 1000, (us - whole) * 1000
+
+
+def _nearest(rest: Floats) -> Ints:
+    ns: Ints = np.rint(rest).astype(np.int64)
     return ns
 
 

@@ -1,0 +1,127 @@
+"""Arrows of Chrome JSON between slices: events s, t and f, and the `bind_id` of slices."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tilelang_trace.formats.chrome_json.ids import Id
+from tilelang_trace.trace.build import TraceBuilder
+from tilelang_trace.trace.findings import LOOSE_FLOW, REUSED_FLOW
+
+Arrow = tuple["Id | None", ...]
+"""What the ends of one arrow share: the id; of s, t and f also category and name."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArrowEnd:
+    """Where an arrow starts (s), goes on (t) or ends (f); time in ns."""
+
+    arrow: Arrow
+    phase: str
+    time: int
+    number: int
+    thread: tuple[Id, Id]
+    row: int = -1
+    """The slice, where the event is one."""
+    next_slice: bool = False
+    """Whether it belongs to the slice that begins next, and not to the one around it."""
+
+
+class Arrows:
+    """Collects the ends of arrows, and joins slices of a builder at the end."""
+
+    def __init__(self, builder: TraceBuilder, place: Callable[[int], str]) -> None:
+        self._builder, self._place = builder, place
+        self._ends: list[ArrowEnd] = []
+
+    def take(self, end: ArrowEnd) -> None:
+        """Take an end, in the order of the file."""
+        self._ends.append(end)
+
+    def join(self, lanes: dict[tuple[Id, Id], int]) -> None:
+        """Join the slices, which have their times now; `lanes` are those of the threads."""
+        of_arrow: dict[Arrow, list[ArrowEnd]] = {}
+        for end in self._bound(lanes):
+            if end.row < 0:
+                self._tell(end, f"{end.phase!r} is at no slice")
+            else:
+                of_arrow.setdefault(end.arrow, []).append(end)
+        for ends in of_arrow.values():
+            self._join(ends)
+
+    def _tell(self, end: ArrowEnd, done: str) -> None:
+        self._builder.finding(lambda: self._place(end.number), LOOSE_FLOW, f"{done}: left out")
+
+    def _join(self, ends: list[ArrowEnd]) -> None:
+        """Steps and ends come from the last start or step before them, in the order of time."""
+        starts = sum(end.phase == "s" for end in ends)
+        # Clocks of several processes differ: a single start is the first, whenever it was.
+        ends.sort(key=lambda end: (starts == 1 and _RANK[end.phase], end.time, _RANK[end.phase]))
+        source: int | None = None
+        for end in ends:
+            if end.phase == "s":
+                if source is not None:
+                    self._builder.finding(
+                        lambda number=end.number: self._place(number),  # type: ignore[misc]
+                        REUSED_FLOW,
+                        "starts the same arrow again: taken for a new one",
+                    )
+                source = end.row
+            elif source is None:
+                self._tell(end, f"{end.phase!r} has no start")
+            else:
+                self._builder.flows.append((source, end.row))
+                if end.phase == "t":
+                    source = end.row
+
+    def _bound(self, lanes: dict[tuple[Id, Id], int]) -> list[ArrowEnd]:
+        """All ends, with the rows of their slices where there are any."""
+        bound = [end for end in self._ends if end.row >= 0]
+        of_lane: dict[int, list[ArrowEnd]] = {}
+        for end in self._ends:
+            if end.row < 0:
+                of_lane.setdefault(lanes.get(end.thread, -1), []).append(end)
+        builder = self._builder
+        lane = np.array(builder.slice_lanes, np.int32)
+        begin, end_ = np.array(builder.begins, np.int64), np.array(builder.ends, np.int64)
+        order = np.lexsort((-end_, begin, lane))
+        in_order = lane[order]
+        for number, ends in of_lane.items():
+            first, last = np.searchsorted(in_order, (number, number + 1))
+            rows = order[first:last]
+            spans = zip(begin[rows].tolist(), end_[rows].tolist(), rows.tolist())
+            bound += _bind(list(spans), ends)
+        return bound
+
+
+_RANK = {"s": 0, "t": 1, "f": 2}
+
+
+def _bind(spans: list[tuple[int, int, int]], ends: list[ArrowEnd]) -> list[ArrowEnd]:
+    """The ends with the rows of the slices that they belong to, of those of one lane (begin, end,
+    row), sorted: a slice has its begin, and its end only where no other slice is.
+    """
+    begins = [begin for begin, _, _ in spans]
+    bound = []
+    around: list[tuple[int, int]] = []
+    ended = (-(1 << 63), -1)
+    at = 0
+    for end in sorted(ends, key=lambda end: end.time):
+        if end.next_slice:
+            following = bisect_left(begins, end.time)
+            bound.append(replace(end, row=spans[following][2] if following < len(spans) else -1))
+            continue
+        while at < len(spans) and begins[at] <= end.time:
+            begin, stop, row = spans[at]
+            around.append((max(stop, begin + 1), row))
+            at += 1
+        while around and around[-1][0] <= end.time:
+            ended = max(ended, around.pop())
+        just_ended = ended[1] if ended[0] == end.time else -1
+        row = around[-1][1] if around else just_ended
+        bound.append(replace(end, row=row))
+    return bound

@@ -1,0 +1,73 @@
+"""Ids in Chrome JSON events: of processes and threads, of arrows and of async slices."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import TypeAlias
+
+from tilelang_trace.trace.findings import TEXT_ID, WIDE_ID, Rule
+from tilelang_trace.trace.json_values import Json
+
+Id: TypeAlias = "int | str"
+
+_WIDEST = 2**32
+"""Perfetto takes pids and tids below this as they are."""
+_INT64 = range(-(2**63), 2**63)
+_HEX = re.compile(r"(?:0[xX])?[0-9a-fA-F]+", re.ASCII)
+
+
+def text(value: Json) -> str:
+    """A value as text: as it is, or as JSON."""
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def row_id(value: Json) -> Id | None:
+    """A pid or tid, so that different ones differ; None if there is none."""
+    if value is None or value.__class__ is int or value.__class__ is str:
+        return value
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return text(value)
+
+
+def row_number(id_: Id) -> int | None:
+    """A pid or tid as a number that a Trace can hold."""
+    return id_ if isinstance(id_, int) and id_ in _INT64 else None
+
+
+def misread(value: Json) -> Rule | None:
+    """The rule that a pid or tid breaks."""
+    if isinstance(value, str):
+        return TEXT_ID
+    id_ = row_id(value)
+    fits = id_ is None or (isinstance(id_, int) and 0 <= id_ < _WIDEST)
+    return None if fits else WIDE_ID
+
+
+def async_id(event: Mapping[str, Json]) -> tuple[str, Id] | None:
+    """Whether the id of an async event is of one process (`local`) or of all (`global`), and the
+    id; None if it has none. The key `id` counts before `id2`, as in Perfetto.
+    """
+    id_ = row_id(event.get("id"))
+    if id_ is not None:
+        return "global", id_
+    both = event.get("id2")
+    if isinstance(both, dict):
+        for scope in ("global", "local"):
+            id_ = row_id(both.get(scope))
+            if id_ is not None:
+                return scope, id_
+    return None
+
+
+def flow_id(value: Json) -> tuple[Id | None, bool]:
+    """The id of an arrow, text as the hexadecimal number that Perfetto reads it as; and whether
+    Perfetto does.
+    """
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value % 2**64, True
+    if isinstance(value, str) and _HEX.fullmatch(value):
+        return int(value, 16), True
+    return row_id(value), False
