@@ -207,7 +207,7 @@ def test_node_trace_events(tmp_path: Path, perfetto_engine: Any) -> None:
     trace = agrees(perfetto_engine, tmp_path / "node_trace.1.log")
 
     found, kinds = names(trace), phases(tmp_path / "node_trace.1.log")
-    assert len(trace.slices) == kinds["X"] + kinds["b"]
+    assert len(trace.slices) == kinds["X"] + kinds["B"] + kinds["b"]
     # console.time is a pair of events on a row of its own.
     (row,) = (r for r in range(len(trace.slices)) if trace.name(r) == "time::work")
     assert trace.lanes[int(trace.slices.lane[row])].thread is None
