@@ -46,8 +46,8 @@ OVERLAP = Rule(
 )
 ROUNDING = Rule(
     "rounding",
-    "takes a child that sticks out of its parent for an overlap",
-    "convert cuts it to its parent; round begin and end, and subtract then",
+    "takes what sticks out of its parent, or into the next slice, by a rounding for an overlap",
+    "convert cuts it there; round begin and end, and subtract then",
 )
 EMPTY_SLICE = Rule(
     "empty-slice", "nests wrongly what follows at the same time", "convert gives it 1 ns"

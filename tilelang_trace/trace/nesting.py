@@ -106,6 +106,8 @@ class _Place(NamedTuple):
     """How many open slices of the lane are around it."""
     begin: int
     end: int
+    is_rounded: bool = False
+    """Whether it would begin inside the slice before it, by a rounding."""
 
 
 class _Lanes:
@@ -160,13 +162,18 @@ class _Lanes:
                 stack.pop()
             self._update(lane)
 
-    def _fit(self, lane: int, start: int, stop: int, excess: int) -> _Place | None:
+    def _fit(self, lane: int, start: int, stop: int, excess: int, step: int = 0) -> _Place | None:
         stack = self.stacks[lane]
         # What starts inside an empty slice, which has been given its 1 ns, starts after it.
-        at, under = start, len(stack)
-        while under and stack[under - 1].is_over(at):
+        at, under, is_rounded = start, len(stack), False
+        while under:
+            around = stack[under - 1]
+            is_rounded_up = at < around.end <= min(start + step, stop - 1)
+            if not (around.is_over(at) or is_rounded_up):
+                break
+            is_rounded = is_rounded or (is_rounded_up and not around.spread)
             under -= 1
-            at = max(at, stack[under].end)
+            at = max(at, around.end)
         if under:
             at = max(at, stack[under - 1].begin)
         until = max(stop, at + 1)
@@ -175,12 +182,16 @@ class _Lanes:
             if at >= room or until - room > excess:
                 return None
             until = room
-        return _Place(lane, under, at, until)
+        return _Place(lane, under, at, until, is_rounded)
 
-    def place(self, start: int, stop: int, excess: int) -> _Place:
-        """Where a slice fits, if up to `excess` ns of it may be cut."""
+    def place(self, start: int, stop: int, excess: int, step: int) -> _Place:
+        """Where a slice fits, if up to `excess` ns of its end may be cut; in the first lane also
+        `step` ns of its begin.
+        """
+        place = self._fit(0, start, stop, excess, step) if self.stacks else None
+        if place is not None:
+            return place
         hidden = []
-        place = None
         for _ in range(_TRIES):
             lane = self._first(max(stop, start + 1) - excess)
             if lane == len(self.stacks):
@@ -230,20 +241,19 @@ def _mending_order(begin: Ints, end: Ints) -> list[int]:
     return sorted(range(len(begin)), key=key)
 
 
-def _excess(start: int, stop: int) -> int:
-    """By how much a slice may stick out of its parent because its times were rounded, ns.
-
-    A double holds microseconds since 1970 in steps of 250 ns.
+def _step(time: int) -> int:
+    """How far from each other two times may be read that are one, ns: a double holds microseconds
+    since 1970 in steps of 250 ns.
     """
-    step = math.ceil(math.ulp(start / 1000) * 1000)
-    return max(step, min(ROUNDING_NS, (stop - start) // 2))
+    return math.ceil(math.ulp(time / 1000) * 1000)
 
 
 def mend(begin: Ints, end: Ints) -> Mended:
     """Make the slices of one lane, given in the file's order, nest or be disjoint.
 
     Empty slices get 1 ns, and what would start inside them starts after them; a child that is too
-    long by a rounding is cut to its parent; what truly overlaps moves to the first further lane
+    long by a rounding is cut to its parent, one that is too early moves behind the one before; what
+    truly overlaps moves to the first further lane
     that has room for it. Takes O(n log n) for n slices, however they overlap.
     """
     begins, ends = begin.copy(), end.copy()
@@ -258,15 +268,18 @@ def mend(begin: Ints, end: Ints) -> Mended:
         elif stop == start:
             mends.append(Mend(i, EMPTY_SLICE, "lasted 0 ns, given 1 ns"))
         lanes.advance(start)
-        place = lanes.place(start, stop, 0 if empty else _excess(start, stop))
+        step = _step(start)
+        excess = 0 if empty else max(step, min(ROUNDING_NS, (stop - start) // 2))
+        place = lanes.place(start, stop, excess, step)
         if place.end < stop:
             mends.append(Mend(i, ROUNDING, f"cut by {stop - place.end} ns to its parent"))
         if place.lane:
             other = lanes.stacks[0][-1].index
             mends.append(Mend(i, OVERLAP, f"moved to lane {place.lane + 1}", other))
         if place.begin > start and not empty:
-            moved = f"moved by {place.begin - start} ns behind an empty slice"
-            mends.append(Mend(i, SHIFTED, moved))
+            rule = ROUNDING if place.is_rounded else SHIFTED
+            done = f"begin moved by {place.begin - start} ns, behind what is before it"
+            mends.append(Mend(i, rule, done))
         lanes.put(place, empty, i)
         begins[i], ends[i], numbers[i] = place.begin, place.end, place.lane
     return Mended(begins, ends, numbers, mends)

@@ -42,6 +42,10 @@ class Arrows:
         """Take an end, in the order of the file."""
         self._ends.append(end)
 
+    def points(self, lanes: dict[tuple[Id, Id], int]) -> set[tuple[int, int]]:
+        """Lane and time of the ends that are no slices."""
+        return {(lanes.get(end.thread, -1), end.time) for end in self._ends if end.row < 0}
+
     def join(self, lanes: dict[tuple[Id, Id], int]) -> None:
         """Join the slices, which have their times now; `lanes` are those of the threads."""
         of_arrow: dict[Arrow, list[ArrowEnd]] = {}

@@ -20,6 +20,7 @@ from tilelang_trace.formats.chrome_json import ids, times
 from tilelang_trace.formats.chrome_json.arrows import ArrowEnd, Arrows
 from tilelang_trace.formats.chrome_json.async_slices import AsyncEvent, AsyncSlices
 from tilelang_trace.formats.chrome_json.counters import Counters
+from tilelang_trace.formats.chrome_json.instants import Instant, Instants
 from tilelang_trace.formats.chrome_json.rows import Rows
 from tilelang_trace.trace import failures, findings
 from tilelang_trace.trace.build import TraceBuilder
@@ -47,6 +48,7 @@ class EventReader:
         self._counters = Counters(self.builder, self._rows.process)
         self._async = AsyncSlices(self.builder)
         self._arrows = Arrows(self.builder, place)
+        self._instants = Instants(self.builder)
         self._begins_and_ends: dict[int, list[tuple[int, int, int, Event]]] = {}
         """Per lane (time, number of the event, row of what begins or -1, event)."""
         self._arguments: dict[int, dict[str, Json]] = {}
@@ -114,9 +116,11 @@ class EventReader:
         if self.is_ours:
             self._take_flows(self._arrows_of_ours)
         else:
+            self._instants.settle(self._arrows.points(self._rows.lanes), self._add_point)
             self._arrows.join(self._rows.lanes)
             self._check_depth()
             self._rows.add_idle()
+            self._tell_real_time()
         self._rows.name()
         if not self.is_ours:
             self._rows.sort()
@@ -170,6 +174,15 @@ class EventReader:
         columns = (builder.slice_lanes, builder.begins, builder.ends)
         for row in too_deep(*map(np.array, columns)).tolist():
             self._tell(self.numbers[row], findings.TOO_DEEP, "kept")
+
+    def _tell_real_time(self) -> None:
+        """Where times are those since 1970, say in the metadata when the first slice begins, as a
+        recording does: it stays known where times are written from zero on.
+        """
+        first = min(self.builder.begins, default=0)
+        if first in _SINCE_1970:
+            start = {"realtime_ns": first, "monotonic_ns": first}
+            self.builder.metadata.setdefault("start", start)
 
     def _lane(self, number: int, event: Event) -> int:
         """The lane of an event's thread."""
@@ -249,7 +262,17 @@ class EventReader:
         else:
             lane = self._rows.lane_of_instants(number, event, owner == "pid")
         labels, arguments = self._labels(number, event), self._arguments_of(number, event)
-        self.builder.instant(lane, time, *labels, arguments)
+        if owner == "tid" and not self.is_ours:
+            self._instants.take(Instant(lane, time, number, *labels, arguments))
+        else:
+            self.builder.instant(lane, time, *labels, arguments)
+
+    def _add_point(self, instant: Instant) -> None:
+        """Make a slice of an instant that has an arrow."""
+        self.numbers.append(instant.number)
+        begin, end = instant.time, instant.time + 1
+        row = self.builder.slice(instant.lane, begin, end, instant.name, instant.category)
+        self.builder.arguments.add(row, instant.arguments)
 
     def _take_counter(self, number: int, event: Event, phase: str, time: int) -> None:
         name, _ = self._labels(number, event)
@@ -353,6 +376,9 @@ class EventReader:
             self._tell(number, findings.SHIFTED, f"moved by {moved} ns")
         self._arguments.setdefault(row, {}).update(arguments)
 
+
+_SINCE_1970 = range(10**18, 4 * 10**18)
+"""Times (ns) that a clock shows which counts from 1970 (2001 to 2096), and no other."""
 
 _THREAD_TIMES = ("tts", "tdur")
 """Times of a thread's own clock, which become arguments."""
