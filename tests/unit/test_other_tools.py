@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import pytest
 
 import tilelang_trace
 from tilelang_trace.analysis.summary import summarize
+from tilelang_trace.commands import main
 from tilelang_trace.errors import UserError
 from tilelang_trace.trace.model import Trace
 
@@ -314,6 +316,37 @@ def test_traces_of_another_tool_are_compared(tmp_path: Path) -> None:
         ("ExecuteCompiler", "matched", 0),
         ("Source", "matched", 30_000),
     ]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["report", "base.json"],
+        ["report", "--format", "markdown", "base.json"],
+        ["compare", "base.json", "new.json"],
+        ["compare", "--by", "path", "base.json", "new.json"],
+        ["compare", "--by", "phase", "base.json", "new.json"],
+        ["compare", "--format", "markdown", "base.json", "new.json"],
+        ["bundle", "base.json", "--print", "-o", "base.zip"],
+    ],
+    ids=" ".join,
+)
+def test_what_is_said_is_not_of_passes(
+    command: list[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    spans = [("ExecuteCompiler", 0, 100, ""), ("Source", 10, 40, "a.h")]
+    Path("base.json").write_text(llvm(*spans))
+    Path("new.json").write_text(llvm(*spans, ("Source", 60, 7, "b.h")))
+    assert main(command) == 0
+
+    said = capsys.readouterr().out
+    assert "ExecuteCompiler" in said or "--by" in command
+    assert "slice" in said and "Total Source" not in said
+    assert not re.search("pass", said.replace("there are no passes", ""))
 
 
 def test_a_compile_is_not_compared_with_another_tools_trace(tmp_path: Path) -> None:
