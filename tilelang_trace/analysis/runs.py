@@ -17,10 +17,10 @@ from tilelang_trace.trace.model import Ids, Ints, Trace
 
 RunOrder: TypeAlias = Literal["self", "inclusive"]
 
+_NOT_IN_PATH = (KINDS.index(COMPILE), KINDS.index(CONTEXT))
+
 _DETAIL = "detail"
 """Argument of LLVM's time traces: all runs of a pass have its name, this says on what."""
-
-_NOT_IN_PATH = (KINDS.index(COMPILE), KINDS.index(CONTEXT))
 
 
 @dataclass(frozen=True)
