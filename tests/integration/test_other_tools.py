@@ -294,6 +294,7 @@ for name, options in (("plain.json", {}), ("stacks.json.gz", stacks)):
             with record_function("## step ##"):
                 model(x).sum().backward()
     profiler.export_chrome_trace(name)
+profiler.events().export_chrome_trace("events.json")
 """
 
 
@@ -322,6 +323,15 @@ def test_pytorch_profiler(name: str, pytorch_files: Path) -> None:
     assert summary.sums == 1 and summary.runs == len(trace.slices) - 1
     assert summary.total_ns < 2 * summary.wall_ns
     assert any(thread.name.startswith("thread ") for thread in trace.threads)
+
+
+@pytest.mark.tilelang
+def test_the_events_of_pytorch(pytorch_files: Path) -> None:
+    trace = tilelang_trace.read(pytorch_files / "events.json")
+
+    assert len(trace.slices) == phases(pytorch_files / "events.json")["X"]
+    assert names(trace)["aten::addmm"][0] == 6
+    assert [process.name for process in trace.processes] == ["CPU functions"]
 
 
 @pytest.mark.tilelang

@@ -157,6 +157,33 @@ FORMS = {
         },
         flows=[("cudaLaunchKernel", "gemm<float>")],
     ),
+    # PyTorch's list of events, as all of it was written once (torch/autograd/profiler_util.py): an
+    # array on one line, the pid a text, arrows to the kernels.
+    "pytorch, events": Form(
+        """[{"name": "aten::mm", "ph": "X", "ts": 10.5, "dur": 20.25, "tid": 1, "pid": "CPU functions", "args": {}}, {"name": "aten::mm", "ph": "s", "ts": 10.5, "tid": 1, "pid": "CPU functions", "id": 0, "cat": "cpu_to_cuda", "args": {}}, {"name": "aten::mm", "ph": "f", "ts": 40.0, "tid": 7, "pid": "CUDA functions", "id": 0, "cat": "cpu_to_cuda", "bp": "e", "args": {}}, {"name": "sgemm", "ph": "X", "ts": 39.0, "dur": 8.0, "tid": 7, "pid": "CUDA functions", "args": {}}]""",
+        {"1": [("aten::mm", 10_500, 30_750)], "7": [("sgemm", 39_000, 47_000)]},
+        flows=[("aten::mm", "sgemm")],
+    ),
+    # Horovod (horovod/common/timeline.cc): an array that is never closed, pids for tensors, B and E
+    # without names.
+    "horovod": Form(
+        """[
+{"name": "process_name", "ph": "M", "pid": 1, "args": {"name": "grad"}},
+{"name": "process_sort_index", "ph": "M", "pid": 1, "args": {"sort_index": 1}},
+{"ph": "B", "name": "NEGOTIATE_ALLREDUCE", "ts": 100, "pid": 1},
+{"ph": "X", "name": "0", "ts": 120, "pid": 1, "dur": 0},
+{"ph": "E", "ts": 150, "pid": 1},
+{"ph": "B", "name": "ALLREDUCE", "ts": 200, "pid": 1},
+{"ph": "E", "ts": 290, "pid": 1, "args": {"dtype": "float32"}},
+""",
+        {
+            "1": [
+                ("NEGOTIATE_ALLREDUCE", 100_000, 150_000),
+                ("0", 120_000, 120_001),
+                ("ALLREDUCE", 200_000, 290_000),
+            ]
+        },
+    ),
     # Chromium through about:tracing (base/trace_event): ftrace text beside the events, "tts".
     "about:tracing": Form(
         """{"traceEvents":[{"args":{"name":"CrBrowserMain"},"cat":"__metadata","name":"thread_name","ph":"M","pid":3,"tid":4,"ts":0},
@@ -195,7 +222,7 @@ def shown(trace: Trace) -> dict[str, list[Span]]:
 
 
 # Until the reading of JSON of the same change is merged.
-AWAITED = {"onnxruntime, killed", "pytorch on a GPU"}
+AWAITED = {"horovod", "onnxruntime, killed", "pytorch on a GPU"}
 
 
 @pytest.fixture(params=FORMS)
