@@ -4,6 +4,11 @@ import os
 import signal
 from contextlib import suppress
 
+import pytest
+
+# Shared checks tell what differs, as tests do.
+pytest.register_assert_rewrite("tests.peers")
+
 pytest_plugins = ["pytester", "tests.perfetto.fixtures"]
 
 # A program that a shell starts in the background ignores these, and so does what it starts: tests

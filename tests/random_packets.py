@@ -19,6 +19,11 @@ def packets(chance: random.Random) -> list[pb.TracePacket]:
     """The packets of a file."""
     oddness = chance.choice((0.01, 0.05, 0.3))
     found = [_track(chance, uuid) for uuid in _UUIDS[1:] if chance.random() < 0.8]
+    found += [
+        pb.TracePacket(trusted_packet_sequence_id=id_, sequence_flags=1)
+        for id_ in range(1, 4)
+        if chance.random() < 0.9
+    ]
     time = 100
     for _ in range(chance.choice((3, 20, 80, 300))):
         time += chance.choice((0, 0, 1, 1, 5, 1000))

@@ -15,6 +15,7 @@ from tilelang_trace.analysis.compare.comparison import (
 )
 from tilelang_trace.analysis.compare.noise import judged
 from tilelang_trace.analysis.compare.timeline import Align, side_by_side
+from tilelang_trace.analysis.counted import measured, off_threads
 from tilelang_trace.analysis.hidden import hidden_passes
 from tilelang_trace.analysis.summary import wholeness
 from tilelang_trace.errors import UserError
@@ -23,7 +24,6 @@ from tilelang_trace.formats.archives import together as archive
 from tilelang_trace.opening import open_compile
 from tilelang_trace.recording.tree import FOLDER_ENDING
 from tilelang_trace.reports.text import plural
-from tilelang_trace.trace.arguments import PASS
 from tilelang_trace.trace.failures import failures
 from tilelang_trace.trace.model import Trace
 from tilelang_trace.trace.phases import with_phases
@@ -75,11 +75,12 @@ def compare(
 
 def compare_runs(base: Runs, new: Runs, min_ns: int, threshold: float | None) -> Comparison:
     """Align two sides, and judge what changed. Raises NothingToCompare."""
+    of_all_categories = all(measured(trace)[1] for trace in (*base.traces, *new.traces))
     empty = [
         f"no pass ran in {name} ({side}): {why}"
         for side, runs in (("base", base), ("new", new))
         for name, trace in zip(runs.names, runs.traces)
-        if (why := _why_empty(trace))
+        if (why := _why_empty(trace, of_all_categories))
     ]
     if empty:
         more = f" (and {len(empty) - 2} more)" if len(empty) > 2 else ""
@@ -124,10 +125,15 @@ def is_archive(output: str) -> bool:
     return output.lower().endswith(archive.ENDING)
 
 
-def _why_empty(trace: Trace) -> str:
-    """Why a Trace has no pass, and what one can do; empty if it has some."""
-    if trace.is_kind(PASS).any():
+def _why_empty(trace: Trace, of_all_categories: bool) -> str:
+    """Why a Trace has nothing to compare, and what one can do; empty if it has some. That are
+    passes, or the slices of another tool.
+    """
+    shown, is_foreign = measured(trace)
+    if shown.any() and is_foreign is of_all_categories:
         return ""
+    if is_foreign:
+        return "another tool wrote it, and the other side has passes"
     if hidden_passes(trace)[0]:
         return "they were left out when the file was written (--min-ms)"
     if failed := failures(trace):
@@ -148,6 +154,8 @@ def _losses(runs: Runs) -> Iterator[str]:
             yield f"{name} is incomplete: {'; '.join(whole.reasons)}"
         if hidden := hidden_passes(trace)[0]:
             yield f"{name}: {plural(hidden, 'pass')} left out when it was written (--min-ms)"
+        if measured(trace)[1] and (beside := off_threads(trace)[0]):
+            yield f"{name}: {plural(beside, 'slice')} on rows of no thread, which are not compared"
 
 
 # --------------------------------------------------------------------------------------- opening

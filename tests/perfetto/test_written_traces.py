@@ -237,6 +237,19 @@ def test_integers_of_more_than_64_bits_are_text(
     assert found == str(value)
 
 
+def test_series_of_one_counter_are_told_apart(perfetto_engine: Engine) -> None:
+    builder = TraceBuilder()
+    main_thread(builder)
+    tracks = [("disk", "read"), ("disk", "written"), ("load", "jobs")]
+    for number, (name, unit) in enumerate(tracks):
+        builder.counter_tracks.append(CounterTrack(name, unit, process=0))
+        builder.counter(number, 5, number)
+    trace = builder.build()
+    load(perfetto_engine, trace, "pftrace")
+    rows = perfetto_engine.query("select name from counter_track order by name")
+    assert [row["name"] for row in rows] == ["disk read", "disk written", "load"]
+
+
 @BOTH
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
 def test_what_is_no_number_loses_nothing_else(

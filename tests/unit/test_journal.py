@@ -13,8 +13,9 @@ import pytest
 from tests.torn_journals import torn
 from tests.traces import said
 from tilelang_trace.formats.pftrace.packets import PacketSequence, metadata_packet, track_packet
-from tilelang_trace.formats.pftrace.reader import read
+from tilelang_trace.formats.pftrace.reader import read, read_events
 from tilelang_trace.recording.journal import BLOCK_BYTES, Journal, is_alive
+from tilelang_trace.trace.build import TraceBuilder
 
 
 def write_passes(journal: Journal, count: int, name: str = "p") -> None:
@@ -103,7 +104,9 @@ def test_a_page_that_was_read_before_the_next_one_was_written(tmp_path: Path) ->
     early = journal.path.read_bytes()
     write_passes(journal, 300)
     late = journal.path.read_bytes()
-    trace = read(early[:4096] + late[4096:]).build()
+    builder = TraceBuilder()
+    read_events(early[:4096] + late[4096:], builder)
+    trace = builder.build()
     assert [trace.name(row) for row in range(len(trace.slices))] == ["p0", "p1", "p2"]
 
 

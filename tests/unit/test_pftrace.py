@@ -499,10 +499,11 @@ def test_packets_of_other_kinds_are_passed_by() -> None:
     assert slices_of(read_back(data)) == [("n", 10, 20)]
 
 
-def test_a_time_beyond_the_clock_is_refused() -> None:
-    data = a_foreign_file("thread { pid: 1 tid: 1 }", event("SLICE_BEGIN", 2**63 + 5))
-    with pytest.raises(UserError):
-        read_back(data)
+def test_a_time_beyond_the_clock_is_told() -> None:
+    data = a_foreign_file("thread { pid: 1 tid: 1 }", event("INSTANT", 2**63 + 5))
+    trace = read_back(data)
+    assert len(trace.instants) == 0
+    assert [finding.rule for finding in trace.findings] == ["time-out-of-range"]
 
 
 def test_a_category_of_its_own_called_error_stays() -> None:

@@ -387,7 +387,10 @@ def random_trace(rng: random.Random) -> Trace:
 def plain_summary(trace: Trace) -> tuple[int, int, dict[str, tuple[int, int, int]]]:
     """Total, time between passes and the passes' times, slice by slice from the definitions."""
     slices = trace.slices
-    rows = [r for r in range(len(slices)) if trace.lanes[int(slices.lane[r])].thread is not None]
+    every = range(len(slices))
+    rows = [r for r in every if trace.lanes[int(slices.lane[r])].thread is not None]
+    if not rows and set(map(trace.category, every)) == {"other"}:
+        rows = [*every]
     duration = {r: int(slices.end[r]) - int(slices.begin[r]) for r in rows}
     chain: dict[int, list[int]] = {}
     for row in rows:

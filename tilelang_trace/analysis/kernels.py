@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from tilelang_trace.analysis.ancestry import nearest_above, sum_by, time_below
 from tilelang_trace.analysis.compiles import compiles, kernels, outermost
+from tilelang_trace.analysis.counted import counted
 from tilelang_trace.analysis.hidden import HIDDEN, hidden_of
 from tilelang_trace.analysis.runs import Places
-from tilelang_trace.analysis.summary import on_threads
 from tilelang_trace.trace.arguments import ERROR_STATUSES, INCOMPLETE, PASS
 from tilelang_trace.trace.failures import failures, first_line
 from tilelang_trace.trace.json_values import Json
@@ -79,13 +79,13 @@ class Compiles:
 def list_compiles(trace: Trace) -> Compiles:
     """The compiles of a Trace, on rows of threads."""
     slices, duration = trace.slices, trace.slices.duration
-    counted = on_threads(trace)
+    in_total = counted(trace)
     rows = compiles(trace)
-    rows = rows[counted[rows]]
+    rows = rows[in_total[rows]]
     chosen = np.zeros(len(slices), np.bool_)
     chosen[rows] = True
     is_outer = outermost(trace, rows)
-    total = int(duration[counted & (slices.parent < 0)].sum())
+    total = int(duration[in_total & (slices.parent < 0)].sum())
     own = int(duration[rows[is_outer]].sum())
 
     runs = _runs(trace)
@@ -95,7 +95,7 @@ def list_compiles(trace: Trace) -> Compiles:
         compiles_ns=own,
         outside_ns=total - own,
         total_ns=total,
-        outside_passes=int(runs[counted & ~inside].sum()),
+        outside_passes=int(runs[in_total & ~inside].sum()),
     )
 
 
@@ -146,8 +146,8 @@ def _described(
 ) -> tuple[Compile, ...]:
     slices, duration = trace.slices, trace.slices.duration
     own = _own_time(trace, rows)
-    counted = on_threads(trace)
-    origin = int(slices.begin[counted].min()) if counted.any() else 0
+    in_total = counted(trace)
+    origin = int(slices.begin[in_total].min()) if in_total.any() else 0
     places = Places(trace)
     labels = kernels(trace)
     causes = _causes(trace, rows, places)

@@ -25,6 +25,9 @@ NEAREST = 100
 
 _NOT_IN_PATH = (KINDS.index(COMPILE), KINDS.index(CONTEXT))
 
+_DETAIL = "detail"
+"""Argument of LLVM's time traces: all runs of a pass have its name, this says on what."""
+
 
 @dataclass(frozen=True)
 class Run:
@@ -41,6 +44,8 @@ class Run:
     phase: str
     kernel: str
     """Empty if unknown, like `phase`."""
+    detail: str
+    """What another tool says that the run was about: the file, the function; else empty."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +78,7 @@ class Places:
         self._status = trace.arguments.strings("status", count)
         self._kernel = trace.arguments.strings("kernel", count)
         self._phase = trace.arguments.strings("phase", count)
+        self._detail = trace.arguments.strings(_DETAIL, count)
         self.kinds = trace.kinds()
         is_phase = self.kinds == KINDS.index(PHASE)
         self._phase[is_phase] = trace.slices.name[is_phase]
@@ -103,6 +109,11 @@ class Places:
         of_trace = self._trace.metadata.get("kernel")
         own = self._text(int(self._kernels[row]))
         return own or (of_trace if isinstance(of_trace, str) else "")
+
+    def detail(self, row: int) -> str:
+        """What another tool says that a slice was about."""
+        detail = int(self._detail[row])
+        return self._trace.strings[detail] if detail >= 0 else ""
 
     def thread(self, lane: int) -> str:
         """The thread of a lane, with its process, and the lane's own name where it has one."""
@@ -153,6 +164,7 @@ def describe(
             thread=places.thread(int(slices.lane[row])),
             phase=places.phase(row),
             kernel=places.kernel(row),
+            detail=places.detail(row),
         )
         for row in rows.tolist()
     )

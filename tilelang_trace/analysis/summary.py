@@ -22,12 +22,13 @@ import numpy as np
 
 from tilelang_trace.analysis.ancestry import nearest_above, outermost_of_name, sum_by, time_below
 from tilelang_trace.analysis.columns import largest, numbered
+from tilelang_trace.analysis.counted import counted, measured, off_threads, sums
 from tilelang_trace.analysis.hidden import HIDDEN, hidden_of, hidden_passes
 from tilelang_trace.analysis.runs import Failed, Places, Run, RunOrder, describe, failed_runs
-from tilelang_trace.trace.arguments import FAILED, INCOMPLETE, KINDS, OPEN, PASS
+from tilelang_trace.trace.arguments import FAILED, INCOMPLETE, KINDS, OPEN
 from tilelang_trace.trace.findings import RULES, Findings
 from tilelang_trace.trace.json_values import Json
-from tilelang_trace.trace.model import Ids, Ints, Mask, Trace
+from tilelang_trace.trace.model import Ints, Mask, Trace
 
 OTHER = "other"
 """Stands for the kind of slices that are none of ours, where time is broken down by kind."""
@@ -90,7 +91,11 @@ class Summary:
     hidden_outside_ns: int
     """Time of those that no slice is around of; it is in no number here."""
     off_threads: int
-    """Slices on rows that belong to no thread; they are in no number here."""
+    """Slices on rows that belong to no thread; they are in no number here but the next."""
+    largest_off_threads: tuple[tuple[str, int], ...]
+    """The names with the most time there, and that time."""
+    sums: int
+    """Slices with which another tool sums up the others; they are in no number here."""
     recording: Wholeness
     findings: Findings
 
@@ -103,31 +108,31 @@ class Summary:
 def summarize(trace: Trace, *, slowest: int = 10, slowest_by: RunOrder = "self") -> Summary:
     """The totals of a Trace and its `slowest` slowest runs, by self or inclusive time."""
     slices, duration = trace.slices, trace.slices.duration
-    counted = on_threads(trace)
+    in_total = counted(trace)
+    beside, largest_beside = off_threads(trace)
+    shown, of_all_categories = measured(trace)
     places = Places(trace)
-    kinds = places.kinds
-    measured, of_all_categories = _measured(kinds, counted)
-    above = nearest_above(slices.parent, measured)
-    self_ns = duration - time_below(above, duration, measured)
-    total = int(duration[counted & (slices.parent < 0)].sum())
-    between = between_by_kind(trace, counted & ~measured & (above < 0))
+    above = nearest_above(slices.parent, shown)
+    self_ns = duration - time_below(above, duration, shown)
+    total = int(duration[in_total & (slices.parent < 0)].sum())
+    between = between_by_kind(trace, in_total & ~shown & (above < 0))
     status = _Statuses(trace)
     hidden, hidden_ns = hidden_passes(trace)
-    origin = int(slices.begin[counted].min()) if counted.any() else 0
+    origin = int(slices.begin[in_total].min()) if in_total.any() else 0
 
-    runs = np.flatnonzero(measured)
+    runs = np.flatnonzero(shown)
     ranking = self_ns[runs] if slowest_by == "self" else duration[runs]
     chosen = runs[largest(ranking, slowest)]
-    still_open = counted & status.open
+    still_open = in_total & status.open
     innermost = still_open.copy()
     innermost[slices.parent[still_open & (slices.parent >= 0)]] = False
 
     return Summary(
         total_ns=total,
-        wall_ns=int(slices.end[counted].max()) - origin if counted.any() else 0,
+        wall_ns=int(slices.end[in_total].max()) - origin if in_total.any() else 0,
         between_passes_ns=sum(between.values()),
         between_by_kind=between,
-        passes=_totals(trace, measured, self_ns, total, status),
+        passes=_totals(trace, shown, self_ns, total, status),
         of_all_categories=of_all_categories,
         slowest=describe(trace, places, chosen, self_ns, origin),
         running=describe(trace, places, np.flatnonzero(innermost), self_ns, origin),
@@ -138,7 +143,9 @@ def summarize(trace: Trace, *, slowest: int = 10, slowest_by: RunOrder = "self")
         hidden=hidden,
         hidden_ns=hidden_ns,
         hidden_outside_ns=hidden_of(trace.metadata.get(HIDDEN))[1],
-        off_threads=int((~counted).sum()),
+        off_threads=beside,
+        largest_off_threads=largest_beside,
+        sums=int(sums(trace).sum()),
         recording=wholeness(trace),
         findings=trace.findings,
     )
@@ -146,30 +153,14 @@ def summarize(trace: Trace, *, slowest: int = 10, slowest_by: RunOrder = "self")
 
 def slowest_row(trace: Trace) -> tuple[int, int] | None:
     """The row of the pass (of any slice, if there is no pass) with the most self time, and that."""
-    measured, _ = _measured(trace.kinds(), on_threads(trace))
-    rows = np.flatnonzero(measured)
+    shown, _ = measured(trace)
+    rows = np.flatnonzero(shown)
     if not len(rows):
         return None
-    above, duration = nearest_above(trace.slices.parent, measured), trace.slices.duration
-    self_ns = (duration - time_below(above, duration, measured))[rows]
+    above, duration = nearest_above(trace.slices.parent, shown), trace.slices.duration
+    self_ns = (duration - time_below(above, duration, shown))[rows]
     slowest = int(np.argmax(self_ns))
     return int(rows[slowest]), int(self_ns[slowest])
-
-
-def on_threads(trace: Trace) -> Mask:
-    """Which slices are on the lanes of threads."""
-    lanes = np.array([lane.thread is not None for lane in trace.lanes], np.bool_)
-    mask: Mask = lanes[trace.slices.lane]
-    return mask
-
-
-def _measured(kinds: Ids, counted: Mask) -> tuple[Mask, bool]:
-    """The slices that the table is about: passes; those of other tools if there is no pass."""
-    passes = kinds == KINDS.index(PASS)
-    foreign = kinds < 0
-    if not passes.any() and foreign.any():
-        return foreign & counted, True
-    return passes & counted, False
 
 
 def between_by_kind(trace: Trace, outside: Mask) -> dict[str, int]:

@@ -8,8 +8,9 @@ import numpy as np
 
 from tilelang_trace.analysis.ancestry import nearest_above, sum_by
 from tilelang_trace.analysis.columns import largest
+from tilelang_trace.analysis.counted import counted
 from tilelang_trace.analysis.runs import Places
-from tilelang_trace.analysis.summary import OTHER, on_threads
+from tilelang_trace.analysis.summary import OTHER
 from tilelang_trace.trace.arguments import KINDS
 from tilelang_trace.trace.model import Trace
 
@@ -38,6 +39,8 @@ class TreeLine:
     """Since the earliest slice of the Trace began."""
     inclusive_ns: int
     status: str
+    detail: str
+    """What another tool says that it was about; else empty."""
     lane: int
     thread: str
     hidden: Hidden
@@ -55,24 +58,24 @@ class Tree:
 
 
 def tree(trace: Trace, min_ns: int | None = None) -> Tree:
-    """The tree of the slices on threads of at least `min_ns`; by default of the `LONGEST` ones."""
+    """The tree of the slices that count of at least `min_ns`; by default of the `LONGEST` ones."""
     slices, duration = trace.slices, trace.slices.duration
-    counted = on_threads(trace)
+    in_total = counted(trace)
     if min_ns is None:
         # Of equal times the first: a slice as long as its parent stands after it.
         shown = np.zeros(len(slices), np.bool_)
-        rows = np.flatnonzero(counted)
+        rows = np.flatnonzero(in_total)
         shown[rows[largest(duration[rows], LONGEST)]] = True
     else:
-        shown = counted & (duration >= min_ns)
-    short = counted & ~shown
+        shown = in_total & (duration >= min_ns)
+    short = in_total & ~shown
     # A slice is no shorter than those in it: what is hidden are whole branches.
     above = nearest_above(slices.parent, shown)
     branch = short & (slices.parent == above)
     hidden_count = sum_by(above[short] + 1, short[short].astype(np.int64), len(slices) + 1)
     hidden_ns = sum_by(above[branch] + 1, duration[branch], len(slices) + 1)
 
-    origin = int(slices.begin[counted].min()) if counted.any() else 0
+    origin = int(slices.begin[in_total].min()) if in_total.any() else 0
     places = Places(trace)
     depth: dict[int, int] = {}
     lines = []
@@ -86,6 +89,7 @@ def tree(trace: Trace, min_ns: int | None = None) -> Tree:
                 start_ns=int(slices.begin[row]) - origin,
                 inclusive_ns=int(duration[row]),
                 status=places.status(row),
+                detail=places.detail(row),
                 lane=int(slices.lane[row]),
                 thread=places.thread(int(slices.lane[row])),
                 hidden=Hidden(int(hidden_count[row + 1]), int(hidden_ns[row + 1])),

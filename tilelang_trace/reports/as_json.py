@@ -15,12 +15,14 @@
       "hidden": {"count", "ns",      passes that were left out of the file
                  "outside_ns"},      time of those with no slice around: it is in no number here
       "off_threads": 0,              slices on rows of no thread, which are in no number here
+      "largest_off_threads": [["Source", 9]],         names with the most time there, and that
+      "sums": 0,                     slices that sum up the others, which are in no number here
       "passes": [{"name", "count", "self_ns", "inclusive_ns",
                   "share", "inclusive_share",         parts of total_ns, 0 to 1
                   "failed", "incomplete", "open"}],   how many of the runs
       "left_out": {"passes", "count", "self_ns"},     what --top and --min-ms left out
       "slowest": [{"name", "start_ns", "inclusive_ns", "self_ns", "status", "thread", "phase",
-                   "kernel"}],
+                   "kernel", "detail"}],           detail: what another tool says it was about
       "slowest_by": "self",          or "inclusive"
       "running": [...],              as slowest: the innermost slices that were still open
       "failures": [{"name", "path": ["..."], "type", "cause", "message", "detail", "phase",
@@ -28,7 +30,7 @@
       "tree": {"min_ns",             null: all but the longest slices are hidden
                "hidden": {"count", "ns"},
                "lines": [{"depth", "name", "kind", "start_ns", "inclusive_ns", "status", "lane",
-                          "thread", "hidden": {"count", "ns"}}]},
+                          "thread", "detail", "hidden": {"count", "ns"}}]},
       "findings": [{"place", "rule", "done"}]         what was mended when reading the file
     }
 
@@ -67,6 +69,8 @@ def render(report: Report) -> str:
             "outside_ns": summary.hidden_outside_ns,
         },
         "off_threads": summary.off_threads,
+        "largest_off_threads": summary.largest_off_threads,
+        "sums": summary.sums,
         "passes": report.passes,
         "left_out": report.left_out,
         "slowest": report.slowest,

@@ -31,21 +31,21 @@ def _lines(report: Report) -> Iterator[str]:
         yield ""
     yield f"# Report of {code(report.source)}"
     yield ""
-    for label, text in wording.facts(report):
+    for label, text in wording.facts(report, visible):
         yield f"- {label}: {escape(text)}"
     yield from _failures(report)
     if report.passes or report.left_out.passes:
-        yield from heading(wording.NO_PASSES if summary.of_all_categories else "Passes by name")
+        yield from heading(wording.heading_by_name(summary))
         rows = [[*wording.pass_cells(e), code(e.name), wording.ended(e)] for e in report.passes]
         rows += [[*row.cells, row.label.strip(), ""] for row in wording.closing_rows(report)]
-        yield from table((*wording.PASS_COLUMNS, "ended"), 5, rows)
+        yield from table((*wording.pass_columns(summary), "ended"), 5, rows)
     if report.slowest:
         yield from heading(f"Slowest runs, by {report.slowest_by} time")
         rows = [
             [*wording.run_cells(run), code(run.name), code(place) if place else ""]
             for run, place in zip(report.slowest, wording.run_places(report, visible))
         ]
-        yield from table(wording.RUN_COLUMNS, 3, rows)
+        yield from table(wording.run_columns(summary), 3, rows)
     if report.tree.lines:
         yield from heading("Tree, inclusive ms")
         yield from fenced(list(_tree(report)))

@@ -30,8 +30,9 @@ def _names(report: Report) -> Iterator[str]:
     summary = report.summary
     yield from (entry.name for entry in report.passes)
     yield from (shown.name for shown in report.tree.lines)
+    yield from (name for name, _ in summary.largest_off_threads)
     for run in (*report.slowest, *summary.running):
-        yield from (run.name, run.phase, run.kernel)
+        yield from (run.name, run.phase, run.kernel, run.detail)
     for failed in summary.failures:
         yield from (failed.name, failed.phase, failed.kernel, *failed.path)
 
@@ -40,11 +41,11 @@ def _blocks(report: Report, names: dict[str, str]) -> Iterator[Line]:
     for warning in wording.warnings(report, names.__getitem__):
         yield line(warning, "bold red")
     yield line(visible(report.source), "bold")
-    for label, text in wording.facts(report):
+    for label, text in wording.facts(report, names.__getitem__):
         yield line(f"  {label:<13} {text}", "red" if _is_bad(report, label) else "")
     yield from _failures(report, names)
     if report.passes or report.left_out.passes:
-        yield heading(wording.NO_PASSES if report.summary.of_all_categories else "Passes by name")
+        yield heading(wording.heading_by_name(report.summary))
         yield from _passes(report, names).lines()
     if report.slowest:
         yield heading(f"Slowest runs, by {report.slowest_by} time")
@@ -73,7 +74,7 @@ def _failures(report: Report, names: dict[str, str]) -> Iterator[Line]:
 
 
 def _passes(report: Report, names: dict[str, str]) -> Table:
-    rows = Table(wording.PASS_COLUMNS, 5)
+    rows = Table(wording.pass_columns(report.summary), 5)
     for entry in report.passes:
         ended = wording.ended(entry)
         name = names[entry.name] + f"  ({ended})" * bool(ended)
@@ -84,7 +85,7 @@ def _passes(report: Report, names: dict[str, str]) -> Table:
 
 
 def _slowest(report: Report, names: dict[str, str]) -> Table:
-    rows = Table(wording.RUN_COLUMNS, 3)
+    rows = Table(wording.run_columns(report.summary), 3)
     for run, place in zip(report.slowest, wording.run_places(report, names.__getitem__)):
         rows.add((*wording.run_cells(run), names[run.name], place))
     return rows

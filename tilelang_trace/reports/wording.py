@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from tilelang_trace.analysis.runs import Failed, Run
-from tilelang_trace.analysis.summary import OTHER, PassTotals
+from tilelang_trace.analysis.summary import OTHER, PassTotals, Summary
 from tilelang_trace.analysis.tree import LONGEST, Hidden, TreeLine
 from tilelang_trace.reports.report import Report
 from tilelang_trace.reports.text import (
     duration,
     lines_of,
+    middle_cut,
     ms,
     percent,
     plural,
@@ -28,13 +29,33 @@ DETAILS = 10
 DETAIL_LINES = 40
 """Longer texts lose their middle; the file has them whole."""
 
-PASS_COLUMNS = ("self ms", "self %", "inclusive ms", "inclusive %", "runs", "pass")
-RUN_COLUMNS = ("self ms", "inclusive ms", "start ms", "pass", "where")
-NO_PASSES = "no passes: slices of all categories"
+_DETAIL_WIDTH = 80
+"""Characters, in the tree, for what a slice was about."""
+
 NONE_RAN = (
     "none ran: nothing was compiled, or the kernels came from a cache "
     "(TILELANG_DISABLE_CACHE=1 turns TileLang's off)"
 )
+
+
+def noun(summary: Summary) -> str:
+    """What the rows are: passes, or the slices of another tool."""
+    return "slice" if summary.of_all_categories else "pass"
+
+
+def heading_by_name(summary: Summary) -> str:
+    """What stands above the table of names."""
+    return "Slices by name" if summary.of_all_categories else "Passes by name"
+
+
+def pass_columns(summary: Summary) -> tuple[str, ...]:
+    """The heads of the table of names."""
+    return "self ms", "self %", "inclusive ms", "inclusive %", "runs", noun(summary)
+
+
+def run_columns(summary: Summary) -> tuple[str, ...]:
+    """The heads of the table of slowest runs."""
+    return "self ms", "inclusive ms", "start ms", noun(summary), "where"
 
 
 def warnings(report: Report, show: Show) -> Iterator[str]:
@@ -47,20 +68,22 @@ def warnings(report: Report, show: Show) -> Iterator[str]:
         yield f"still running: {show(run.name)}, for {duration(run.inclusive_ns)}{place}"
 
 
-def facts(report: Report) -> Iterator[tuple[str, str]]:
+def facts(report: Report, show: Show) -> Iterator[tuple[str, str]]:
     """The lines at the head of a report: label and text."""
     summary = report.summary
     yield "total", f"{duration(summary.total_ns)}, all threads"
     yield "wall time", duration(summary.wall_ns)
+    names = report.left_out.passes + len(report.passes)
     if summary.of_all_categories:
-        yield "passes", f"{NO_PASSES} ({plural(summary.runs, 'slice')})"
+        told = f"{plural(summary.runs, 'slice')} of {plural(names, 'name')}"
+        yield "slices", f"{told}, of all categories: there are no passes"
     elif not summary.runs and not summary.hidden:
         yield "passes", NONE_RAN
     else:
-        names = report.left_out.passes + len(report.passes)
         yield "passes", f"{plural(summary.runs, 'run')} of {plural(names, 'pass')}"
     incomplete = f", {summary.incomplete} enclosing incomplete" if summary.incomplete else ""
-    yield "failures", f"{len(summary.failures)}{incomplete}"
+    if summary.failures or not summary.of_all_categories:
+        yield "failures", f"{len(summary.failures)}{incomplete}"
     if summary.hidden:
         runs = f"{plural(summary.hidden, 'run')}, {duration(summary.hidden_ns)}"
         yield "left out", f"{runs}, in the time of what encloses them"
@@ -68,7 +91,13 @@ def facts(report: Report) -> Iterator[tuple[str, str]]:
         outside = f"{duration(summary.hidden_outside_ns)} of it, which nothing encloses"
         yield "not counted", outside
     if summary.off_threads:
-        yield "not counted", f"{plural(summary.off_threads, 'slice')} on rows of no thread"
+        told = f"{plural(summary.off_threads, 'slice')} on rows of no thread"
+        if summary.of_all_categories:
+            times = [f"{show(name)} {ms(ns)} ms" for name, ns in summary.largest_off_threads]
+            told += f": {', '.join(times)}"
+        yield "not counted", told
+    if summary.sums:
+        yield "not counted", f"{plural(summary.sums, 'slice')} by which the tool sums up the others"
     if summary.findings:
         yield "findings", f"{summary.findings.total}, first: {visible(str(summary.findings[0]))}"
 
@@ -108,11 +137,13 @@ def closing_rows(report: Report) -> Iterator[ClosingRow]:
         return ClosingRow(label, (ms(ns), percent(ns / total), inclusive, "", runs))
 
     if left_out.passes:
-        label = f"({plural(left_out.passes, 'more pass')}, not shown)"
+        more = "more name" if summary.of_all_categories else "more pass"
+        label = f"({plural(left_out.passes, more)}, not shown)"
         yield row(label, left_out.self_ns, count=left_out.count)
     by_kind = summary.between_by_kind
     where = f", in {next(iter(by_kind))}" if len(by_kind) == 1 else ""
-    yield row(f"(between passes{where})", summary.between_passes_ns)
+    if not summary.of_all_categories:
+        yield row(f"(between passes{where})", summary.between_passes_ns)
     if len(by_kind) > 1:
         for kind, ns in by_kind.items():
             yield row(f"  (in {kind})", ns)
@@ -131,6 +162,7 @@ def run_places(report: Report, show: Show) -> list[str]:
     places = []
     for run in report.slowest:
         parts = [
+            show(run.detail) if run.detail else "",
             f"phase {show(run.phase)}" if run.phase else "",
             f"kernel {show(run.kernel)}" if run.kernel and kernels else "",
             visible(run.thread) if threads else "",
@@ -168,6 +200,7 @@ def failure_text(failed: Failed) -> list[str]:
 def tree_remarks(line: TreeLine) -> str:
     """What a line of the tree says after the name."""
     remarks = [
+        middle_cut(visible(line.detail), _DETAIL_WIDTH) if line.detail else "",
         f"[{line.kind}]" if line.kind not in (PASS, OTHER) else "",
         line.status.upper() if line.status == FAILED else line.status * (line.status != OK),
         f"(+{hidden_text(line.hidden)})" if line.hidden.count else "",

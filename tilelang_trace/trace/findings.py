@@ -278,6 +278,109 @@ EVENT_LINES = Rule(
     "event-lines", "shows nothing of events that stand in no list", "convert puts them into one"
 )
 
+# ------------------------------------------------------------------- in Perfetto's protobuf form
+
+BROKEN_PACKET = Rule(
+    "broken-packet",
+    "refuses the file, or shows less of it without a word",
+    "convert keeps every other packet",
+    is_loss=True,
+)
+MISSING_SEQUENCE = Rule(
+    "missing-sequence",
+    "drops the event",
+    "convert writes it; each packet needs a trusted_packet_sequence_id above 0",
+)
+MISSING_TIME = Rule(
+    "missing-time",
+    "drops the event",
+    "give each event a timestamp; convert leaves out what has none",
+    is_loss=True,
+)
+TIME_OUT_OF_RANGE = Rule(
+    "time-out-of-range",
+    "drops the event: to it, the time is negative",
+    "times are below 2^63 ns; convert leaves the event out",
+    is_loss=True,
+)
+UNKNOWN_CLOCK = Rule(
+    "unknown-clock",
+    "drops the event: nothing relates its clock to that of the trace",
+    "a ClockSnapshot with both clocks must stand before it; convert leaves the event out",
+    is_loss=True,
+)
+LOST_PACKETS = Rule(
+    "lost-packets",
+    "shows what is left and counts the loss",
+    "record again with larger buffers; convert keeps what is there",
+    is_loss=True,
+)
+NO_STATE = Rule(
+    "no-state",
+    "drops the packet: what its ids mean was lost, or never told",
+    "the first packet of a sequence, and of each part after a loss, must have "
+    "SEQ_INCREMENTAL_STATE_CLEARED; convert leaves the packet out",
+    is_loss=True,
+)
+NAMES_WITHOUT_STATE = Rule(
+    "names-without-state",
+    "passes the interned names by, so that events have none",
+    "convert uses them; a packet with SEQ_INCREMENTAL_STATE_CLEARED must stand before them",
+)
+UNTOLD_NAME = Rule(
+    "untold-name",
+    "shows the event without the name, and drops arguments with it",
+    "convert leaves the name empty: the file doesn't tell it",
+    is_loss=True,
+)
+INCOMPLETE_IDS = Rule(
+    "incomplete-ids",
+    "passes the descriptor by, so that its events are on a nameless track",
+    "convert keeps the track; a thread needs pid and tid, a process its pid, a track its uuid",
+)
+CHANGED_TRACK = Rule(
+    "changed-track",
+    "keeps to the first descriptor of a uuid",
+    "convert does too; give each track a uuid of its own",
+)
+LOST_PARENT = Rule(
+    "lost-parent",
+    "drops all events of the track: its parents are missing, more than 100, or go in a circle",
+    "convert puts the track at the top",
+)
+SHARED_ID = Rule(
+    "shared-id",
+    "takes the second one for a later process or thread, and gives it the threads of the first",
+    "convert keeps both apart",
+)
+SHARED_NAME = Rule(
+    "shared-name",
+    "shows tracks of one name and parent as one",
+    "convert keeps them apart, by SIBLING_MERGE_BEHAVIOR_NONE",
+)
+CHANGED_NAME = Rule(
+    "changed-name",
+    "puts _ for each dot and bracket in the name of an argument",
+    "use other characters, or nested arguments",
+)
+UNREAD_ARGUMENT = Rule(
+    "unread-argument",
+    "shows it if it knows the message's type",
+    "convert leaves it out: only Perfetto's own types of values are read",
+    is_loss=True,
+)
+UNPLACED = Rule(
+    "unplaced",
+    "drops the event: it says too little of where it belongs, or of its value",
+    "convert leaves it out",
+    is_loss=True,
+)
+NO_EVENTS = Rule(
+    "no-events",
+    "shows what else the file holds, and no slice",
+    "record track events, or look at the file in Perfetto itself",
+)
+
 RULES = {rule.name: rule for rule in globals().values() if isinstance(rule, Rule)}
 
 

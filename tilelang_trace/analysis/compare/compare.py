@@ -68,6 +68,7 @@ def compare_traces(
         context_changes=tuple(context_changes(old, young, found.new_of)),
         first_divergence=first_divergence(old, young, passes),
         notes=(*_notes_on_kernels(both, old, young), *_notes_on_runs(old, young)),
+        of_all_categories=all(run.of_all_categories for run in (*old.runs, *young.runs)),
     )
 
 

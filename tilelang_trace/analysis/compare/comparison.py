@@ -110,6 +110,13 @@ class Comparison:
     first_divergence: Divergence | None
     notes: tuple[str, ...] = ()
     """What the reader must know: different numbers of kernels, a cold first run, too few runs."""
+    of_all_categories: bool = False
+    """There is no pass on either side: `passes` are the slices of another tool."""
+
+    @property
+    def nouns(self) -> tuple[str, str]:
+        """What one of `passes` is called, and several."""
+        return ("slice", "slices") if self.of_all_categories else ("pass", "passes")
 
     @property
     def columns(self) -> ComparedPasses:

@@ -34,7 +34,7 @@ def first_divergence(base: AllRuns, new: AllRuns, passes: ComparedPasses) -> Div
     """None if nothing differs. `passes` are in the order in which they ran."""
     old, young = base.runs[0].trace, new.runs[0].trace
     other = [
-        *_of_passes(passes),
+        *_of_passes(passes, "slice" if base.runs[0].of_all_categories else "pass"),
         *_of_failed_passes(passes, old, young),
         *_of_other_failures(passes, old, young),
     ]
@@ -47,23 +47,23 @@ def first_divergence(base: AllRuns, new: AllRuns, passes: ComparedPasses) -> Div
     return first.divergence if first is not None else None
 
 
-def _of_passes(passes: ComparedPasses) -> Iterator[_Event]:
+def _of_passes(passes: ComparedPasses, noun: str) -> Iterator[_Event]:
     """The first difference in the sequence of passes."""
     places = np.flatnonzero(passes.is_change("added", "removed", "moved", "renamed"))
     for place in places.tolist():
         entry = passes[place]
-        if detail := _of_pass(entry):
+        if detail := _of_pass(entry, noun):
             yield _Event(place, Divergence("passes", entry.path, detail))
             return
 
 
-def _of_pass(entry: ComparedPass) -> str:
+def _of_pass(entry: ComparedPass, noun: str) -> str:
     if entry.change == "added":
-        return "only new runs this pass"
+        return f"only new runs this {noun}"
     if entry.change == "removed":
-        return "only base runs this pass"
+        return f"only base runs this {noun}"
     if entry.change == "moved":
-        return "base runs this pass in another place"
+        return f"base runs this {noun} in another place"
     if entry.change == "renamed" and entry.base is not None:
         return f"base runs {entry.base.name} in its place"
     return ""

@@ -106,22 +106,22 @@ def judged(
         passes=replace(passes, verdict=verdicts[:-1]),
         total=replace(total, verdict=VERDICTS[verdicts[-1]]),
     )
-    notes = (_how_sure(rules), *_common_factors(found, of_passes))
+    notes = (_how_sure(rules, *comparison.nouns), *_common_factors(found, of_passes))
     return replace(found, notes=(*comparison.notes, *notes))
 
 
 # ----------------------------------------------------------------------------------------- notes
 
 
-def _how_sure(rules: _Rules) -> str:
+def _how_sure(rules: _Rules, noun: str, nouns: str) -> str:
     """What the verdicts are worth, and how many runs it takes."""
     least = permutation.least_runs()
     level = f"{float(permutation.LEVEL):.0%}".replace("%", " %")
     runs = f"{rules.base} {'run' if rules.base == 1 else 'runs'} against {rules.new}"
     if rules.can_tell:
         return (
-            f"verdicts: self times of {runs}, permutation test at the {level} level for all passes "
-            f"together; that takes at least {least} runs a side"
+            f"verdicts: self times of {runs}, permutation test at the {level} level for all "
+            f"{nouns} together; that takes at least {least} runs a side"
         )
     more = f"a verdict at the {level} level takes at least {least} runs a side (run --repeat)"
     threshold = None if rules.threshold is None else f"{100 * rules.threshold:g} %"
@@ -131,7 +131,7 @@ def _how_sure(rules: _Rules) -> str:
         limits = threshold and f"more than {threshold} and twice the spread of the runs"
     else:
         limits = "more than " + (f"{threshold} and " if threshold else "") + "twice their spread"
-    guess = f"slower and faster are changes by {limits}" if limits else "no pass is judged"
+    guess = f"slower and faster are changes by {limits}" if limits else f"no {noun} is judged"
     return f"{runs}: what is noise can't be known; {guess}; {more}"
 
 
@@ -143,20 +143,21 @@ def _common_factors(comparison: Comparison, times: Ints) -> Iterator[str]:
     # The short ones are more jitter than anything else.
     longer = np.argsort(-common_factor.medians(logs), kind="stable")[: max(10, count // 2)]
     base, new = np.split(logs[:, longer], [len(comparison.base.names)])
-    yield from _cold_start("base", comparison.base, base)
-    yield from _cold_start("new", comparison.new, new)
+    nouns = comparison.nouns[1]
+    yield from _cold_start("base", comparison.base, base, nouns)
+    yield from _cold_start("new", comparison.new, new, nouns)
     factor = common_factor.between_sides(base, new)
     if factor is not None and comparison.total.verdict != "same":
         yield (
-            f"nearly all passes of new took {factor:.2f} times as long as in base: perhaps that is "
-            "the machine; to know, record base and new in turns"
+            f"nearly all {nouns} of new took {factor:.2f} times as long as in base: perhaps that "
+            "is the machine; to know, record base and new in turns"
         )
 
 
-def _cold_start(label: str, side: Side, runs: Floats) -> Iterator[str]:
+def _cold_start(label: str, side: Side, runs: Floats, nouns: str) -> Iterator[str]:
     factor = common_factor.cold_start(runs)
     if factor is not None:
         yield (
-            f"the first run of {label} was cold: nearly all its passes took {factor:.2f} times as "
+            f"the first run of {label} was cold: nearly all its {nouns} took {factor:.2f} times as "
             f"long as in the others; better leave {side.names[0]} out"
         )

@@ -16,9 +16,10 @@ from tilelang_trace.analysis.compare.compared_passes import SideColumns
 from tilelang_trace.analysis.compare.forest import Forest, Merged, merge
 from tilelang_trace.analysis.compare.texts import Texts, in_common
 from tilelang_trace.analysis.compiles import compiles, kernels, plain_name
+from tilelang_trace.analysis.counted import counted, measured
 from tilelang_trace.analysis.runs import Places
-from tilelang_trace.analysis.summary import between_by_kind, on_threads
-from tilelang_trace.trace.arguments import COMPILE, CONTEXT, FAILED, PASS
+from tilelang_trace.analysis.summary import between_by_kind
+from tilelang_trace.trace.arguments import COMPILE, CONTEXT, FAILED
 from tilelang_trace.trace.failures import first_line
 from tilelang_trace.trace.json_values import Json
 from tilelang_trace.trace.model import Ids, Ints, Mask, Trace
@@ -38,15 +39,19 @@ class Run:
     """Only of passes; 0 of the others."""
     total_ns: int
     between_by_kind: dict[str, int]
+    of_all_categories: bool
+    """There is no pass: the nodes are the slices of another tool."""
 
 
 def run_of(trace: Trace) -> Run:
-    """The forest of a Trace, of slices on threads."""
+    """The forest of a Trace, of the slices that count; those of other tools stand for passes where
+    there is none.
+    """
     slices, duration = trace.slices, trace.slices.duration
-    counted = on_threads(trace)
-    is_pass = trace.is_kind(PASS) & counted
-    is_kernel = _kernels(trace) & counted
-    nodes = is_pass | is_kernel | (trace.is_kind(CONTEXT) & counted)
+    in_total = counted(trace)
+    is_pass, of_all_categories = measured(trace)
+    is_kernel = _kernels(trace) & in_total
+    nodes = is_pass | is_kernel | (trace.is_kind(CONTEXT) & in_total)
     rows = np.flatnonzero(nodes)
     node_of = np.full(len(slices) + 1, -1, np.int32)
     node_of[rows] = np.arange(len(rows))
@@ -57,8 +62,8 @@ def run_of(trace: Trace) -> Run:
     kinds = np.where(is_pass[rows], 0, np.where(is_kernel[rows], 2, 1))
     parents = node_of[nearest_above(slices.parent, nodes)[rows]]
     names, labels = _texts(trace, places, rows, kinds, parents)
-    begin = slices.begin[counted].min() if counted.any() else 0
-    between = between_by_kind(trace, counted & ~is_pass & (pass_above < 0))
+    begin = slices.begin[in_total].min() if in_total.any() else 0
+    between = between_by_kind(trace, in_total & ~is_pass & (pass_above < 0))
     return Run(
         trace=trace,
         forest=Forest(
@@ -73,8 +78,9 @@ def run_of(trace: Trace) -> Run:
         statuses=Texts(*places.statuses())[rows],
         inclusive_ns=duration[rows],
         self_ns=self_ns[rows],
-        total_ns=int(duration[counted & (slices.parent < 0)].sum()),
+        total_ns=int(duration[in_total & (slices.parent < 0)].sum()),
         between_by_kind=between,
+        of_all_categories=of_all_categories,
     )
 
 

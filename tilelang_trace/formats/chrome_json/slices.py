@@ -45,7 +45,7 @@ def slice_lines(
         rows = slice(start, min(start + _CHUNK, len(slices)))
         columns = [
             replace(column, rows=column.rows[places] - start, values=column.values[places])
-            for column in trace.arguments.columns
+            for column in trace.arguments.on(np.array([rows.start]), np.array([rows.stop]))
             if (places := column.places(rows.start, rows.stop)).stop > places.start
         ]
         parts: list[Iterable[bytes]] = [

@@ -9,34 +9,36 @@ makes something else of an id waits until the plain events before it are read.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import orjson
 
 from tilelang_trace.errors import UserError
+from tilelang_trace.formats.pftrace.annotations import AnnotationReader
+from tilelang_trace.formats.pftrace.clock_times import TRACE_CLOCK, Clocks
 from tilelang_trace.formats.pftrace.event_columns import EventColumns
-from tilelang_trace.formats.pftrace.packet_chunks import Chunk, chunks, parsed
+from tilelang_trace.formats.pftrace.packet_chunks import Chunk, chunks
 from tilelang_trace.formats.pftrace.packet_sequence import (
-    CATEGORIES,
-    NAMES,
     SequenceState,
     Told,
-    annotation_name,
-    annotation_value,
     texts_told,
     utf8,
 )
+from tilelang_trace.formats.pftrace.places import Places
 from tilelang_trace.formats.pftrace.plain_chunk import PlainChunk
-from tilelang_trace.formats.pftrace.wire import Truncated
+from tilelang_trace.formats.pftrace.track_descriptors import TrackDescriptors
+from tilelang_trace.formats.pftrace.track_event_reader import TrackEventReader
+from tilelang_trace.formats.pftrace.track_keys import ThreadKey
 from tilelang_trace.trace import findings
 from tilelang_trace.trace.build import TraceBuilder
+from tilelang_trace.trace.findings import Rule
 from tilelang_trace.trace.json_values import Json
 
 if TYPE_CHECKING:
     from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
 
-_STATE_CLEARED = 1
-_FARTHEST = 2**63
+_STATE_CLEARED, _NEEDS_STATE = 1, 2
 
 
 class PacketReader:
@@ -46,109 +48,227 @@ class PacketReader:
         self._builder = builder
         """What gets the texts and the findings; the events come later."""
         self.events = EventColumns(builder.strings)
-        self.tracks: dict[int, pb.TrackDescriptor] = {}
+        self.tracks = TrackDescriptors(self.tell)
         self.documents: dict[str, Json] = {}
         """JSON values that the file holds under a name (ChromeMetadata)."""
+        self.clocks = Clocks()
+        self.annotations = AnnotationReader(self.tell)
+        self.passed_by: Counter[str] = Counter()
+        """The kinds of packets without an event, and how many there are of each."""
+        self._track_events = TrackEventReader(
+            self.events, self.tracks, self.clocks, self.annotations, self.tell
+        )
+        self.places = Places()
         self._sequences: dict[int, SequenceState] = {}
+        self._learned: list[SequenceState] = []
+        """Those that were told texts in the chunk that is being read."""
+        self.has_events = False
+        """Whether any packet holds a track event."""
+        self._states = 0
+        self._good = 0
+        """How many packets could be decoded."""
 
-    def read(self, data: bytes) -> None:
-        """Read a file. Raises UserError if it is no protobuf trace."""
-        try:
-            for chunk in chunks(data):
-                self._take(chunk, data)
-        except Truncated as cut:
-            self._builder.finding(
-                f"byte {cut.offset}",
-                findings.CUT_OFF,
-                "no whole packet from here on, what there is is left out",
-            )
-        except ValueError as error:
-            raise UserError(f"not a Perfetto trace: {error}") from None
+    def read(self, data: bytes, *, is_live: bool = False) -> None:
+        """Read a file, which may still be written to. Raises UserError if nothing in it is a
+        packet.
+        """
+        faults: list[tuple[int, str]] = []
 
-    def _take(self, chunk: Chunk, data: bytes) -> None:
-        plain = PlainChunk(chunk, self._sequences, self.events)
-        try:
-            for index in plain.others:
-                number, place = chunk.first + index, chunk.places[index]
-                told = plain.told.get(index)
-                if told is not None:
-                    self._learn(*told, number, plain)
-                    continue
-                for packet in parsed(data, place, chunk.packet(index)):
-                    self._take_packet(packet, number, place, plain)
-        except Truncated:
-            plain.read_until(len(chunk))
-            raise
+        def tell(place: int, rule: Rule, done: str) -> None:
+            if rule is not findings.CUT_OFF:
+                faults.append((place, done))
+            self._builder.finding(f"byte {place}", rule, done)
+
+        self._whole = _Whole(data)
+        for chunk in chunks(data, tell, is_live=is_live):
+            self.places.add(chunk)
+            self._take(chunk)
+        if not self._good and (faults or self._builder.findings.counts["broken-packet"]):
+            place, fault = (faults or [(0, "no packet can be decoded")])[0]
+            raise UserError(f"not a Perfetto trace: byte {place}: {fault}")
+
+    def tell(self, number: int, rule: Rule, done: str) -> None:
+        """Tell of what is wrong with a packet."""
+        self._builder.finding(lambda: f"byte {self.places.of(number)}", rule, done)
+
+    def _take(self, chunk: Chunk) -> None:
+        from google.protobuf.message import DecodeError
+        from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
+
+        plain = PlainChunk(chunk, self._sequences, self.events, self.annotations, self.tell)
+        self._good += len(chunk) - len(plain.others)
+        self.has_events |= plain.has_events
+        for index in plain.others:
+            number = chunk.first + index
+            told = plain.told.get(index)
+            if told is not None:
+                self._good += 1
+                self._learn(told.sequence, told.texts, number, plain, told.needs_state)
+                continue
+            body = chunk.packet(index)
+            try:
+                packet = pb.TracePacket.FromString(body)
+            except DecodeError as error:
+                self._tell_broken(number, chunk.places[index], error)
+                continue
+            self._good += 1
+            self._take_packet(packet, number, plain)
         plain.read_until(len(chunk))
-        for state in self._sequences.values():
+        for state in self._learned:
             state.since.clear()
+        self._learned.clear()
 
-    def _learn(self, id_: int, told: list[Told], number: int, plain: PlainChunk) -> SequenceState:
+    def _tell_broken(self, number: int, place: int, error: Exception) -> None:
+        if self._whole.ends_within_packet(place):  # it was cut, and filled with zeros
+            self.tell(number, findings.CUT_OFF, "no whole packet from here on, left out")
+        else:
+            self.tell(
+                number,
+                findings.BROKEN_PACKET,
+                f"the packet can't be decoded ({error}), left out",
+            )
+
+    def _learn(
+        self, id_: int, told: list[Told], number: int, plain: PlainChunk, needs_state: bool
+    ) -> SequenceState:
         """Take the texts that a packet tells on a sequence."""
-        state = self._sequences.setdefault(id_, SequenceState())
-        if state.contradicts(told):
-            plain.read_until(number - plain.first)
-        state.learn(told, number)
+        state = self._sequences.get(id_) or self._new_state(id_, False, None)
+        if told:
+            if not state.is_valid and not needs_state:
+                done = "used nevertheless: no packet before them clears the state"
+                self.tell(number, findings.NAMES_WITHOUT_STATE, done)
+            if state.contradicts(told):
+                plain.read_until(number - plain.first)
+            state.learn(told, number)
+            self._learned.append(state)
         return state
 
-    def _take_packet(
-        self, packet: pb.TracePacket, number: int, place: int, plain: PlainChunk
-    ) -> None:
-        id_ = packet.trusted_packet_sequence_id
-        is_cleared = bool(packet.sequence_flags & _STATE_CLEARED)
-        if is_cleared or packet.HasField("trace_packet_defaults"):
-            plain.read_until(number - plain.first)
-        if is_cleared:
-            self._sequences[id_] = SequenceState()
-        told = texts_told(packet.interned_data) if packet.HasField("interned_data") else []
-        state = self._learn(id_, told, number, plain)
-        if packet.HasField("trace_packet_defaults"):
-            state.track = packet.trace_packet_defaults.track_event_defaults.track_uuid
-        if packet.HasField("track_event"):
-            if packet.timestamp >= _FARTHEST:
-                raise UserError(
-                    f"not a Perfetto trace: the time {packet.timestamp} of the packet at byte "
-                    f"{place} is beyond any clock"
-                )
-            self._take_event(number, packet.timestamp, packet.track_event, state)
-        elif packet.HasField("track_descriptor"):
-            self.tracks[packet.track_descriptor.uuid] = packet.track_descriptor
-        elif packet.HasField("chrome_events"):
-            for entry in packet.chrome_events.metadata:
-                if entry.json_value:
-                    try:
-                        self.documents[entry.name] = orjson.loads(entry.json_value)
-                    except ValueError:
-                        self._builder.finding(
-                            f"byte {place}",
-                            findings.BAD_METADATA,
-                            f"{entry.name!r} is no JSON, left out",
-                        )
+    def _new_state(self, id_: int, is_valid: bool, thread: ThreadKey | None) -> SequenceState:
+        self._states += 1
+        state = self._sequences[id_] = SequenceState(self._states, is_valid, thread)
+        return state
 
-    def _take_event(
-        self, number: int, time: int, event: pb.TrackEvent, state: SequenceState
-    ) -> None:
-        categories = [state.texts[CATEGORIES].get(iid, "") for iid in event.category_iids]
-        categories += map(utf8, event.categories)
-        value = event.double_counter_value if event.HasField("double_counter_value") else 0.0
-        if event.HasField("counter_value"):
-            value = float(event.counter_value)
-        self.events.add(
-            number,
-            time,
-            event.type,
-            event.track_uuid if event.HasField("track_uuid") else state.track,
-            state.texts[NAMES].get(event.name_iid, "") if event.name_iid else utf8(event.name),
-            ",".join(filter(None, categories)),
-            {
-                annotation_name(annotation, state, number): annotation_value(
-                    annotation, state, number
-                )
-                for annotation in event.debug_annotations
-            },
-            [
-                *((flow, False) for flow in event.flow_ids),
-                *((flow, True) for flow in event.terminating_flow_ids),
-            ],
-            value,
+    # ------------------------------------------------------------------------------ packets
+
+    def _take_packet(self, packet: pb.TracePacket, number: int, plain: PlainChunk) -> None:
+        id_ = packet.trusted_packet_sequence_id
+        state = self._state_after(packet, id_, number, plain)
+        self.has_events |= packet.HasField("track_event")
+        if packet.HasField("clock_snapshot"):
+            self.clocks.take(number, id_, packet.clock_snapshot)
+        if packet.sequence_flags & _NEEDS_STATE and id_ and not state.is_valid:
+            self.tell(number, findings.NO_STATE, "left out")
+            return
+        clock = state.clock
+        if packet.timestamp_clock_id:
+            clock = self.clocks.number(id_, packet.timestamp_clock_id)
+        if packet.HasField("track_event"):
+            self._track_events.take(number, packet, clock, state)
+            return
+        if packet.HasField("timestamp") and clock:
+            self.clocks.tick(number, clock, packet.timestamp)
+        if packet.HasField("track_descriptor"):
+            descriptor = packet.track_descriptor
+            self.tracks.take(number, descriptor)
+            if descriptor.HasField("thread") and state.is_valid:
+                self._take_thread(descriptor.thread, state, number, plain)
+        elif packet.HasField("thread_descriptor"):
+            self.tracks.take_thread(packet.thread_descriptor)
+            if state.is_valid:
+                self._take_thread(packet.thread_descriptor, state, number, plain)
+            else:
+                self.tell(number, findings.NO_STATE, "its thread is not used for events")
+        elif packet.HasField("process_descriptor"):
+            self.tracks.take_process(packet.process_descriptor)
+        elif packet.HasField("chrome_events"):
+            self._take_documents(packet.chrome_events, number)
+        else:
+            self.passed_by[packet.WhichOneof("data") or "others"] += 1
+
+    def _state_after(
+        self, packet: pb.TracePacket, id_: int, number: int, plain: PlainChunk
+    ) -> SequenceState:
+        """What is known on the packet's sequence with what the packet itself says."""
+        known = self._sequences.get(id_)
+        is_cleared = bool(packet.sequence_flags & _STATE_CLEARED) or (
+            packet.incremental_state_cleared
         )
+        is_lost = bool(packet.previous_packet_dropped)
+        has_defaults = packet.HasField("trace_packet_defaults")
+        if is_cleared or is_lost or has_defaults:
+            plain.read_until(number - plain.first)
+        if is_lost and known is not None:
+            self.tell(number, findings.LOST_PACKETS, "packets before it were lost")
+        if is_cleared or is_lost:
+            thread = known.thread if known is not None else None
+            new = self._new_state(id_, is_cleared, thread)
+            if not is_cleared and known is not None:
+                new.track, new.clock, new.counters = known.track, known.clock, known.counters
+        needs_state = bool(packet.sequence_flags & _NEEDS_STATE)
+        told = texts_told(packet.interned_data) if packet.HasField("interned_data") else []
+        state = self._learn(id_, told, number, plain, needs_state)
+        if has_defaults:
+            defaults = packet.trace_packet_defaults
+            of_events = defaults.track_event_defaults
+            state.track = of_events.track_uuid if of_events.HasField("track_uuid") else None
+            state.counters = (
+                tuple(of_events.extra_counter_track_uuids),
+                tuple(of_events.extra_double_counter_track_uuids),
+            )
+            state.clock = TRACE_CLOCK
+            if defaults.timestamp_clock_id:
+                state.clock = self.clocks.number(id_, defaults.timestamp_clock_id)
+        return state
+
+    def _take_thread(
+        self, thread: pb.ThreadDescriptor, state: SequenceState, number: int, plain: PlainChunk
+    ) -> None:
+        """Take a thread as that of the sequence's events that name no track."""
+        if not (thread.HasField("pid") and thread.HasField("tid")):
+            return
+        key = ThreadKey(thread.pid, thread.tid)
+        if key != state.thread:
+            plain.read_until(number - plain.first)
+            state.thread = key
+        state.reference = [
+            thread.reference_timestamp_us * 1000,
+            thread.reference_thread_time_us * 1000,
+            thread.reference_thread_instruction_count,
+        ]
+
+    def _take_documents(self, events: pb.ChromeEventBundle, number: int) -> None:
+        for entry in events.metadata:
+            if entry.json_value:
+                try:
+                    self.documents[utf8(entry.name)] = orjson.loads(entry.json_value)
+                except ValueError:
+                    done = f"{entry.name!r} is no JSON, left out"
+                    self.tell(number, findings.BAD_METADATA, done)
+
+
+class _Whole:
+    """Where the bytes of a file end that are not zeros."""
+
+    _BLOCK = 1 << 16
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._end = -1
+
+    def ends_within_packet(self, place: int) -> bool:
+        """Whether from the packet at this place on, which can't be decoded, no other has begun:
+        behind its bytes that say something there are only zeros.
+        """
+        if self._end < 0:
+            end = len(self._data)
+            while end and not self._data[max(0, end - self._BLOCK) : end].strip(b"\0"):
+                end = max(0, end - self._BLOCK)
+            tail = self._data[max(0, end - self._BLOCK) : end]
+            self._end = end - len(tail) + len(tail.rstrip(b"\0"))
+        from tilelang_trace.formats.pftrace.wire import top_level_places
+
+        try:
+            _, _, _, stop = next(top_level_places(self._data, place))
+        except (ValueError, StopIteration):
+            return True
+        return place > 0 and self._end <= stop

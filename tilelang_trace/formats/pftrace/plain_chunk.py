@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from tilelang_trace.formats.pftrace.event_columns import EventColumns
+from tilelang_trace.formats.pftrace.annotations import AnnotationReader, is_changed, joined
+from tilelang_trace.formats.pftrace.event_columns import ENDS, JOINS, EventColumns
 from tilelang_trace.formats.pftrace.packet_chunks import Chunk
 from tilelang_trace.formats.pftrace.packet_sequence import (
     ARGUMENTS,
@@ -16,8 +18,6 @@ from tilelang_trace.formats.pftrace.packet_sequence import (
     TEXTS,
     SequenceState,
     Told,
-    annotation_name,
-    annotation_value,
     texts_told,
 )
 from tilelang_trace.formats.pftrace.plain_events import (
@@ -28,7 +28,9 @@ from tilelang_trace.formats.pftrace.plain_events import (
     plain_events,
 )
 from tilelang_trace.formats.pftrace.wire_columns import Ints, distinct
+from tilelang_trace.trace import findings
 from tilelang_trace.trace.collect import extend
+from tilelang_trace.trace.findings import Rule
 from tilelang_trace.trace.model import Column, ColumnType
 
 if TYPE_CHECKING:
@@ -36,10 +38,21 @@ if TYPE_CHECKING:
 
     from tilelang_trace.trace.json_values import Json
 
+_NEVER = 2**62
+"""After all packets."""
+
 _OTHERS_AT_MOST = 4
 """One in so many packets may be other than plain: else all are, for to go back and forth costs
 more.
 """
+
+
+class NewTexts(NamedTuple):
+    """The new texts beside a plain event."""
+
+    sequence: int
+    texts: list[Told]
+    needs_state: bool
 
 
 class PlainChunk:
@@ -48,17 +61,24 @@ class PlainChunk:
     """
 
     def __init__(
-        self, chunk: Chunk, sequences: dict[int, SequenceState], columns: EventColumns
+        self,
+        chunk: Chunk,
+        sequences: dict[int, SequenceState],
+        columns: EventColumns,
+        reader: AnnotationReader,
+        tell: Callable[[int, Rule, str], None],
     ) -> None:
         self._chunk = chunk
+        self._reader = reader
+        self._tell = tell
         self.first = chunk.first
         """The number of the first packet."""
         self._sequences = sequences
         self._columns = columns
         self._annotations: dict[int, pb.DebugAnnotation] = {}
         """Arguments that are not plain, by where they begin."""
-        self.told: dict[int, tuple[int, list[Told]]] = {}
-        """New texts beside plain events, and their sequence, by the packet's place in the chunk."""
+        self.told: dict[int, NewTexts] = {}
+        """By the packet's place in the chunk."""
         self._events = plain_events(chunk.data, chunk.starts, chunk.stops)
         is_other = np.ones(len(chunk), np.bool_)
         is_other[self._events.packet] = False
@@ -70,6 +90,7 @@ class PlainChunk:
         is_other[list(self.told)] = True
         self.others: list[int] = np.flatnonzero(is_other).tolist()
         """The packets, by their places in the chunk, that are not plain or tell new texts."""
+        self.has_events = len(self._events) > 0
         self._done = 0
         """How many packets have been read, or were passed by."""
 
@@ -95,7 +116,9 @@ class PlainChunk:
             except DecodeError:
                 is_sound[event] = False
             else:
-                self.told[int(events.packet[event])] = int(events.sequence[event]), told
+                self.told[int(events.packet[event])] = NewTexts(
+                    int(events.sequence[event]), told, bool(events.needs_state[event])
+                )
         for event in np.flatnonzero(~is_sound).tolist():
             self.told.pop(int(events.packet[event]), None)
         self._events = events.where(is_sound)
@@ -104,45 +127,57 @@ class PlainChunk:
         """Read the plain events before this packet, by its place in the chunk, that were not read
         yet, with what the sequences know now.
         """
-        packet = self._events.packet
-        wanted = (packet >= self._done) & (packet < index)
+        first, stop = np.searchsorted(self._events.packet, [self._done, index]).tolist()
         self._done = max(self._done, index)
-        if wanted.any():
-            events = self._events.where(wanted)
-            _Reading(events, self.first, self._sequences, self._columns).read(self._annotations)
+        if first < stop:
+            wanted = np.zeros(len(self._events), np.bool_)
+            wanted[first:stop] = True
+            reading = _Reading(self._events.where(wanted), self)
+            reading.read(self._annotations)
 
 
 class _Reading:
-    """Adds plain events to `columns`, with what their sequences know."""
+    """Adds plain events to the columns of a chunk, with what their sequences know."""
 
-    def __init__(
-        self,
-        events: PlainEvents,
-        first: int,
-        sequences: dict[int, SequenceState],
-        columns: EventColumns,
-    ) -> None:
+    def __init__(self, events: PlainEvents, chunk: PlainChunk) -> None:
+        self._columns = chunk._columns
+        self._reader = chunk._reader
+        self._tell = chunk._tell
+        ids, state = distinct(events.sequence)
+        nothing = SequenceState(0, False, None)
+        self._states = [chunk._sequences.get(id_) or nothing for id_ in ids.tolist()]
+        is_valid = np.array([state.is_valid for state in self._states])
+        is_lost = events.needs_state & ~is_valid[state]
+        if is_lost.any():
+            for packet in events.packet[is_lost].tolist():
+                self._tell(packet + chunk.first, findings.NO_STATE, "left out")
+            events, state = events.where(~is_lost), state[~is_lost]
         self._events = events
-        self._columns = columns
-        self._numbers = events.packet + first
-        ids, self._state = distinct(events.sequence)
+        self._numbers = events.packet + chunk.first
+        self._state = state
         """Which of the states each event has."""
-        self._states = [sequences.get(id_) or SequenceState() for id_ in ids.tolist()]
 
     def read(self, annotations: dict[int, pb.DebugAnnotation]) -> None:
         """Add them, with these arguments that are not plain, by where they begin."""
         events, columns = self._events, self._columns
-        names = self._string_ids(NAMES, np.arange(len(events)), events.name)
-        names[events.name == 0] = columns.strings.id("")
+        names = np.full(len(events), columns.strings.id(""), np.int64)
+        named = np.flatnonzero(events.name)
+        names[named] = self._string_ids(NAMES, named, events.name[named])
+        clocks = np.array([state.clock for state in self._states], np.int32)[self._state]
+        tracks = self._tracks()
         row = columns.add_many(
-            self._numbers, events.time, events.kind, self._tracks(), names, self._categories()
+            self._numbers, events.time, clocks, events.kind, tracks, names, self._categories()
         )
         flows, values = events.flows, events.values
-        columns.flows.extend(
-            zip((flows.event + row).tolist(), flows.flow.tolist(), flows.ends.tolist())
-        )
-        extend(columns.values[0], values.event + row)
-        extend(columns.values[1], values.value)
+        steps = np.where(flows.ends, ENDS, JOINS)
+        columns.flows.extend(zip((flows.event + row).tolist(), flows.flow.tolist(), steps.tolist()))
+        if len(values.event):
+            numbers = np.array([state.number for state in self._states], np.int32)
+            known_rows, known_tracks, known_values, known_states = columns.values
+            extend(known_rows, values.event + row)
+            extend(known_tracks, tracks[values.event])
+            extend(known_values, values.value)
+            extend(known_states, numbers[self._state[values.event]])
         self._add_arguments(row, annotations)
 
     def _texts(self, kind: int, event: Ints, iid: Ints) -> tuple[list[str], Ints]:
@@ -150,11 +185,16 @@ class _Reading:
         span = int(iid.max(initial=0)) + 1
         found, which = distinct(self._state[event] * span + iid)
         texts, since = [], []
+        is_untold = False
         for state, id_ in (divmod(both, span) for both in found.tolist()):
-            texts.append(self._states[state].texts[kind].get(id_, ""))
-            since.append(self._states[state].since.get((kind, id_), 0))
-        if any(since):  # in the packets before that one it means nothing
+            text, packet = self._states[state].known(kind, id_)
+            texts.append(text or "")
+            since.append(_NEVER if text is None else packet)
+            is_untold |= text is None
+        if is_untold or any(since):  # in the packets before that one it means nothing
             too_early = np.array(since)[which] > self._numbers[event]
+            for at in np.flatnonzero(too_early).tolist():
+                self._reader.tell_untold(int(self._numbers[event[at]]), int(iid[at]))
             which = np.where(too_early, len(texts), which)
             texts.append("")
         return texts, which
@@ -187,19 +227,22 @@ class _Reading:
         tracks[own] = np.array([*map(self._columns.track, uuids.tolist())], np.int64)[which]
         other = np.flatnonzero(~self._events.has_track)
         states, which = distinct(self._state[other])
-        defaults = [self._columns.track(self._states[state].track) for state in states.tolist()]
+        defaults = [
+            self._columns.track(self._states[state].default_track()) for state in states.tolist()
+        ]
         tracks[other] = np.array(defaults, np.int64)[which]
         return tracks
 
     # ---------------------------------------------------------------------------- arguments
 
     def _add_arguments(self, row: int, annotations: dict[int, pb.DebugAnnotation]) -> None:
-        plain, others = self._events.annotations, self._events.other_annotations
+        plain = self._events.annotations
         names, which = self._texts(ARGUMENTS, plain.event, plain.name)
-        extra = []
-        for event, start in zip(others.event.tolist(), others.start.tolist()):
-            at = annotations[start], self._states[self._state[event]], int(self._numbers[event])
-            extra.append((event, start, annotation_name(*at), annotation_value(*at)))
+        for number, name in enumerate(names):
+            if is_changed(name) and (which == number).any():
+                at = plain.event[np.argmax(which == number)]
+                self._reader.note(name, int(self._numbers[at]))
+        extra = self._other_arguments(annotations)
         overruled = self._overruled(names, which, extra)
         for event, start, name, value in extra:
             if start not in overruled:
@@ -219,6 +262,26 @@ class _Reading:
             self._columns.arguments.add_column(
                 Column(names[both >> 8], kind, (plain.event[rows] + row).astype(np.int32), values)
             )
+
+    def _other_arguments(
+        self, annotations: dict[int, pb.DebugAnnotation]
+    ) -> list[tuple[int, int, str, Json]]:
+        """The arguments that are not plain: event, where it begins, name and value."""
+        others = self._events.other_annotations
+        extra: list[tuple[int, int, str, Json]] = []
+        containers: dict[tuple[int, str], Json] = {}
+        for event, start in zip(others.event.tolist(), others.start.tolist()):
+            number = int(self._numbers[event])
+            annotation, state = annotations[start], self._states[self._state[event]]
+            if annotation.HasField("proto_value"):
+                self._reader.tell_unread(number)
+                continue
+            name = self._reader.name(annotation, state, number)
+            value = self._reader.value(annotation, state, number)
+            if isinstance(value, (dict, list)):
+                value = containers[event, name] = joined(containers.get((event, name)), value)
+            extra.append((event, start, name, value))
+        return extra
 
     def _values(self, kind: int, rows: Ints) -> tuple[ColumnType, npt.NDArray[Any]]:
         """The type and the values of plain arguments of one kind."""

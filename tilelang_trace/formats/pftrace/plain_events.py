@@ -31,7 +31,8 @@ _ANNOTATION_NAME = 1 << 3
 BOOL, UINT, INT, TEXT, DOUBLE = 2 << 3, 3 << 3, 4 << 3, 17 << 3, 5 << 3 | _FIXED
 """What plain annotations hold; a text is interned."""
 
-_STATE_CLEARED = 1
+_STATE_CLEARED, _NEEDS_STATE = np.uint64(1), np.uint64(2)
+_COUNTER = 4
 _LARGEST_ID = 2**31
 _FARTHEST = 2**63
 
@@ -99,6 +100,8 @@ class PlainEvents:
     track: Words
     has_track: npt.NDArray[np.bool_]
     """Whether it says which track it is on; if not, its sequence does."""
+    needs_state: npt.NDArray[np.bool_]
+    """Whether it is good only if the state of its sequence is known."""
     interned: Ints
     """Where the new names begin that stand beside it, and where they end: shape (n, 2)."""
     categories: Categories
@@ -129,6 +132,7 @@ class PlainEvents:
             self.name[wanted],
             self.track[wanted],
             self.has_track[wanted],
+            self.needs_state[wanted],
             self.interned[wanted],
             of_wanted(self.categories),
             of_wanted(self.flows),
@@ -181,7 +185,7 @@ def plain_events(data: bytes, starts: Ints, stops: Ints) -> PlainEvents:
     bytes must follow them.
     """
     packets = _Messages(data, starts, stops)
-    time, _, _ = packets.one(_TIME)
+    time, _, has_time = packets.one(_TIME)
     sequence, _, _ = packets.one(_SEQUENCE)
     flags, _, _ = packets.one(_FLAGS)
     length, start, has_event = packets.one(_EVENT)
@@ -189,8 +193,10 @@ def plain_events(data: bytes, starts: Ints, stops: Ints) -> PlainEvents:
     packet = np.flatnonzero(
         packets.plain()
         & has_event
-        & (flags & np.uint64(_STATE_CLEARED) == 0)
+        & (flags & _STATE_CLEARED == 0)
+        & has_time
         & (time < _FARTHEST)
+        & (sequence > 0)
         & (sequence < _LARGEST_ID)
     )
 
@@ -207,7 +213,10 @@ def plain_events(data: bytes, starts: Ints, stops: Ints) -> PlainEvents:
     event, size, at = events.all(_ANNOTATION)
     events.all(_COLOUR)  # decoration, nothing that is read
     is_plain = events.plain() & (kind >= 1) & (kind <= 4) & (name < _LARGEST_ID)
-    is_plain &= ~(is_counted & is_measured)
+    # A value of a counter has a place and a value, and nothing else has one.
+    is_counter = kind == _COUNTER
+    is_plain &= ~(is_counted & is_measured) & (is_counter == (is_counted | is_measured))
+    is_plain &= has_track <= (track > 0)
     is_plain[category_event[category >= _LARGEST_ID]] = False
 
     counting, measuring = np.flatnonzero(is_counted), np.flatnonzero(is_measured)
@@ -220,6 +229,7 @@ def plain_events(data: bytes, starts: Ints, stops: Ints) -> PlainEvents:
         name.view(np.int64),
         track,
         has_track,
+        (flags & _NEEDS_STATE != 0)[packet],
         np.stack([new_start, new_start + new_length.view(np.int64)], 1)[packet],
         Categories(category_event, category.view(np.int64)),
         Flows(

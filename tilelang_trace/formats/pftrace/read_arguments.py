@@ -87,13 +87,13 @@ def arguments_of(
 
 def _twice(begun: list[Column], ended: list[Column]) -> Iterable[Ids]:
     """The rows whose begin and end both have an argument of one name."""
-    for name in dict.fromkeys(column.name for column in begun):
-        rows, more = (
-            np.concatenate([column.rows for column in columns if column.name == name])
-            for columns in (begun, ended)
-        )
-        if len(more):
-            yield np.intersect1d(rows, more)
+    ended_rows: dict[str, list[Ids]] = {}
+    for column in ended:
+        if len(column.rows):
+            ended_rows.setdefault(column.name, []).append(column.rows)
+    for column in begun:
+        for rows in ended_rows.get(column.name, ()):
+            yield np.intersect1d(column.rows, rows)
 
 
 def _join(known: dict[str, Json], more: dict[str, Json]) -> None:

@@ -130,7 +130,7 @@ class SlicePackets:
         yield Pieces(every, looks, partial(self._labels, sequence)), ""
         names = trace.slices.name[start:stop]
         yield Pieces(every, names, lambda id_: sequence.event_name(trace.strings[id_])), ""
-        for column in trace.arguments.columns:
+        for column in trace.arguments.on(np.array([start]), np.array([stop])):
             first, last = np.searchsorted(
                 column.rows, np.array((start, stop), column.rows.dtype)
             ).tolist()

@@ -117,6 +117,30 @@ def fields(data: bytes | memoryview) -> Iterator[tuple[int, int, bytes | memoryv
             raise ValueError(f"wire type {kind} before byte {offset} is none that a trace has")
 
 
+def fields_with_type(data: bytes) -> Iterator[tuple[int, int]]:
+    """The fields of a message: (field number, type), without those in groups. Raises `Truncated`
+    where the data ends inside a field, and ValueError for bytes that are no protobuf.
+    """
+    offset, size = 0, len(data)
+    groups = 0
+    while offset < size:
+        key, offset = read_varint(data, offset)
+        kind = key & 7
+        if kind == 0:
+            _, offset = read_varint(data, offset)
+        elif kind == 2:
+            length, offset = read_varint(data, offset)
+            offset += length
+        elif kind in (1, 5):
+            offset += 8 if kind == 1 else 4
+        elif kind in (3, 4):
+            groups += 1 if kind == 3 else -1
+        else:
+            raise ValueError(f"wire type {kind} before byte {offset} is none that a trace has")
+        if not groups:
+            yield key >> 3, kind
+
+
 def top_level_fields(data: bytes | memoryview) -> Iterator[tuple[int, int, bytes | memoryview]]:
     """The length-delimited fields of a message: (offset of the field, field number, its bytes). As
     `top_level_places`.

@@ -23,6 +23,8 @@ PADDING = 32
 _LONGEST_LENGTH = 5
 """Bytes of a key or a length, at most; protobuf refuses longer ones."""
 
+_LARGEST_KEY = np.uint64(0xFFFF_FFFF)
+
 
 @dataclass(frozen=True)
 class FieldTable:
@@ -54,7 +56,7 @@ def field_table(data: bytes, starts: Ints, stops: Ints) -> FieldTable:
     at, stop = starts[message], stops[message]
     while len(message):
         key, size = _varints(words, at)
-        is_bad = size > _LONGEST_LENGTH
+        is_bad = (size > _LONGEST_LENGTH) | (key > _LARGEST_KEY)
         at = at + size
         kind = key & np.uint64(7)
         value, size = _varints(words, at)

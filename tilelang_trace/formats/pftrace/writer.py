@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import islice
 
@@ -171,11 +172,14 @@ class _Tracks:
                     parent=self._parent(lane.thread, lane.process),
                     rank=number,
                 )
+        series = Counter((c.name, c.thread, c.process) for c in trace.counter_tracks)
         for number, counter in enumerate(trace.counter_tracks):
+            is_one_of_several = series[counter.name, counter.thread, counter.process] > 1
             yield track_packet(
                 _ROOT_SEQUENCE,
                 self.counters[number],
-                name=counter.name,
+                # As Perfetto calls the series of a counter of JSON.
+                name=f"{counter.name} {counter.unit}" if is_one_of_several else counter.name,
                 parent=self._parent(counter.thread, counter.process),
                 counter_unit=counter.unit,
             )

@@ -23,6 +23,8 @@ one run a side, or of the mean of several.
                   "verdict",                  "slower", "faster", "same", "unknown"
                   "base_runs_ns", "new_runs_ns",         inclusive time in each run
                   "base_self_runs_ns", "new_self_runs_ns"}],
+      "of_all_categories": false,             true: there are no passes; "passes" are slices of
+                                              other tools
       "left_out": {"passes", "self_delta_ns"},           what --top and --min-ms left out
       "by": "phase",                          the choice of --by; its sums, or none for "path":
       "rows": [{"name", "passes", "base_ns", "new_ns", "base_self_ns", "new_self_ns",
@@ -66,6 +68,7 @@ def render(report: CompareReport) -> str:
         {
             "total": _total(comparison.total, sum(deltas) + left_out),
             "passes": [_pass(row, delta) for row, delta in zip(one_by_one.rows, deltas)],
+            "of_all_categories": comparison.of_all_categories,
             "left_out": {"passes": one_by_one.left_out.rows, "self_delta_ns": left_out},
             "by": by,
             "rows": [] if by == "path" else [*map(_row, report.rows, _deltas(report))],

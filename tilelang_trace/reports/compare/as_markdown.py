@@ -42,7 +42,7 @@ def _lines(report: CompareReport) -> Iterator[str]:
         if diff := wording.diff(report):
             yield ""
             yield from fenced(diff, "diff")
-    yield from heading(wording.HEADINGS[report.choice.by])
+    yield from heading(wording.table_heading(report))
     yield from _rows(report)
     if comparison.notes:
         yield from heading("Notes")

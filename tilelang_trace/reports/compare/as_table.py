@@ -61,7 +61,7 @@ def _blocks(report: CompareReport, show: Show, wide: bool) -> Iterator[Line]:
         yield heading("First divergence")
         for text in (*lines, *wording.diff(report)):
             yield line(f"  {text}")
-    yield heading(wording.HEADINGS[report.choice.by])
+    yield heading(wording.table_heading(report))
     yield from _rows(report, show, wide).lines()
     if comparison.notes:
         yield heading("Notes")

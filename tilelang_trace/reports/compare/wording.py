@@ -28,11 +28,11 @@ SELF_COLUMNS = ("self: base", "new", "delta")
 INCLUSIVE_COLUMNS = ("inclusive: base", "new", "delta", "ratio")
 NARROW_COLUMNS = ("incl. delta", "ratio")
 """The last ones of them, where there is little room."""
-HEADINGS = {
-    "pass": "Passes by name, ms",
-    "phase": "Phases, ms in their passes",
-    "kernel": "Kernels, ms (self: in their passes)",
-    "path": "Passes one by one, ms",
+_HEADINGS = {
+    "pass": "{} by name, ms",
+    "phase": "Phases, ms in their {}",
+    "kernel": "Kernels, ms (self: in their {})",
+    "path": "{} one by one, ms",
 }
 
 DIFF_LINES = 60
@@ -43,7 +43,18 @@ _NAMES_TOLD = 4
 _TOLD = 3
 _LEAST_SHARE = 0.05
 """What a row must be of the change of the total to be told in words, and how many are."""
-_NOUNS = {"pass": "pass", "phase": "phase", "kernel": "kernel", "path": "run"}
+_NOUNS = {"phase": "phase", "kernel": "kernel", "path": "run"}
+
+
+def table_heading(report: CompareReport) -> str:
+    """What stands above the table."""
+    text = _HEADINGS[report.choice.by].format(report.comparison.nouns[1])
+    return text[0].upper() + text[1:]
+
+
+def _noun(report: CompareReport) -> str:
+    """What a row is."""
+    return _NOUNS.get(report.choice.by, report.comparison.nouns[0])
 
 
 # ------------------------------------------------------------------------------------------ head
@@ -83,8 +94,8 @@ def title(report: CompareReport) -> str:
 def facts(report: CompareReport, show: Show) -> Iterator[tuple[str, str]]:
     """The lines at the head: label and text."""
     comparison, total = report.comparison, report.comparison.total
-    yield "base", _side(comparison.base, total.base_ns)
-    yield "new", _side(comparison.new, total.new_ns)
+    yield "base", _side(report, comparison.base, total.base_ns)
+    yield "new", _side(report, comparison.new, total.new_ns)
     if total.delta_ns:
         factor = quotient(total.base_ns, total.new_ns)
         ratio = f" ({factor:.2f} x)" if factor is not None else ""
@@ -105,18 +116,24 @@ def facts(report: CompareReport, show: Show) -> Iterator[tuple[str, str]]:
         for change in ("added", "removed", "renamed", "moved")
         if counts[change]
     ]
-    yield "passes", f"{counts['matched']} on both sides{''.join(f', {text}' for text in told)}"
+    yield (
+        comparison.nouns[1],
+        f"{counts['matched']} on both sides{''.join(f', {text}' for text in told)}",
+    )
     if any(count for verdict, count in verdicts.items() if verdict != "unknown"):
         judged = [f"{verdicts[v]} {v}" for v in ("slower", "faster", "same", "unknown")]
         yield "verdicts", ", ".join(text for text in judged if not text.startswith("0 "))
 
 
-def _side(side: Side, total_ns: Ns) -> str:
+def _side(report: CompareReport, side: Side, total_ns: Ns) -> str:
     names = [visible(name) for name in side.names]
     if len(names) > _NAMES_TOLD + 1:
         names[_NAMES_TOLD:] = [f"{len(names) - _NAMES_TOLD} more"]
     mean = "" if len(side.names) == 1 else f"mean of {len(side.names)} runs, "
-    return f"{time(total_ns)}, {mean}{plural(side.passes, 'run')} of passes ({', '.join(names)})"
+    runs = f"{plural(side.passes, 'run')} of passes"
+    if report.comparison.of_all_categories:
+        runs = plural(side.passes, "slice")
+    return f"{time(total_ns)}, {mean}{runs} ({', '.join(names)})"
 
 
 def _reasons(report: CompareReport, show: Show) -> str:
@@ -135,7 +152,7 @@ def _reasons(report: CompareReport, show: Show) -> str:
     large = [part for part in parts if size(part[0]) > least]
     large.sort(key=lambda part: ((part[0] > 0) is not up, -size(part[0])))
     if not large:
-        return f"no {_NOUNS[report.choice.by]} makes more than {100 * _LEAST_SHARE:.0f} % of it"
+        return f"no {_noun(report)} makes more than {100 * _LEAST_SHARE:.0f} % of it"
     (first, name), *others = large[:_TOLD]
     more = "".join(f", {name} {signed(ns)}" for ns, name in others)
     return f"of {signed(total.delta_ns)}, {name} is {signed(first)}{more}"
@@ -213,9 +230,10 @@ def _self_cells(report: CompareReport) -> tuple[list[_Cells], list[tuple[str, _C
     if left_out.rows:
         labels.append(_left_out_label(report))
         triples.append((left_out.base_self_ns, left_out.new_self_ns, left_out.self_delta_ns))
-    labels.append("(between passes)")
     kinds = total.between_by_kind
-    triples.append((total.base_between_ns, total.new_between_ns, total.between_delta_ns))
+    if not report.comparison.of_all_categories:
+        labels.append("(between passes)")
+        triples.append((total.base_between_ns, total.new_between_ns, total.between_delta_ns))
     base, new, delta = (adding_up(column, _US) for column in zip(*triples))
     cells = [(_ms(b), _ms(n), _signed_ms(d)) for b, n, d in zip(base, new, delta)]
     closing = [*zip(labels, cells[len(report.rows) :])]
@@ -252,7 +270,7 @@ def label(report: CompareReport, row: Row, show: Show) -> str:
 def text_columns(report: CompareReport, show: Show) -> list[Column]:
     """The texts of the rows; but for the first, a column that tells nothing is left out."""
     rows = report.rows
-    first = Column(_NOUNS[report.choice.by], tuple(label(report, row, show) for row in rows))
+    first = Column(_noun(report), tuple(label(report, row, show) for row in rows))
     more = (
         Column("base median (range)", tuple(_spread(row.base_self_runs) for row in rows)),
         Column("new median (range)", tuple(_spread(row.new_self_runs) for row in rows)),
@@ -350,7 +368,7 @@ def _verdict(row: Row) -> str:
 def _left_out_label(report: CompareReport) -> str:
     left_out = report.left_out
     unchanged = f", {left_out.unchanged} unchanged" if left_out.unchanged else ""
-    rows = plural(left_out.rows, _NOUNS[report.choice.by])
+    rows = plural(left_out.rows, _noun(report))
     if report.rows:
         rows = rows.replace(" ", " more ", 1)
     return f"({rows}, not shown{unchanged})"

@@ -138,7 +138,10 @@ def _error(failed: Failed) -> list[str]:
 
 def _no_failure(issue: Issue) -> Iterator[str]:
     summary = issue.summary
-    if not len(summary.passes):
+    if summary.of_all_categories:
+        runs = f"{plural(summary.runs, 'slice')} of {plural(len(summary.passes), 'name')}"
+        yield f"Another tool's trace of {duration(summary.wall_ns)}, with {runs}."
+    elif not len(summary.passes):
         yield f"No pass was recorded in {duration(summary.wall_ns)}."
     else:
         runs = f"{plural(summary.runs, 'run')} of {plural(len(summary.passes), 'pass')}"
@@ -184,14 +187,15 @@ def _slowest(issue: Issue) -> Iterator[str]:
         return
     yield from heading(f"Slowest {'slices' if summary.of_all_categories else 'passes'}")
     rows = [[*wording.pass_cells(e), _code(e.name), wording.ended(e)] for e in passes]
-    yield from table((*wording.PASS_COLUMNS, "ended"), 5, rows)
+    yield from table((*wording.pass_columns(summary), "ended"), 5, rows)
     rest = summary.passes[SLOWEST:]
-    others = f"{plural(len(rest), 'other')}: {duration(sum(e.self_ns for e in rest))}. "
-    yield ""
-    yield (
-        f"By self time. {others if rest else ''}Between passes: "
-        f"{duration(summary.between_passes_ns)}. Total: {duration(summary.total_ns)}."
+    others = (
+        f"{plural(len(rest), 'other')}: {duration(sum(e.self_ns for e in rest))}. " if rest else ""
     )
+    yield ""
+    if not summary.of_all_categories:
+        others += f"Between passes: {duration(summary.between_passes_ns)}. "
+    yield f"By self time. {others}Total: {duration(summary.total_ns)}."
 
 
 def _recording(issue: Issue, left_out: Sequence[str]) -> Iterator[str]:
