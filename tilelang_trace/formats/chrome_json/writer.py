@@ -126,12 +126,9 @@ def _process_of_counter(trace: Trace, track: int) -> int | None:
 
 
 def _names(trace: Trace, rows: _Rows) -> Iterator[dict[str, Any]]:
-    def name(kind: str, pid: int, tid: int, text: str) -> dict[str, Any]:
-        return {"ph": "M", "ts": 0, "pid": pid, "tid": tid, "name": kind, "args": {"name": text}}
-
     for number, process in enumerate(trace.processes):
         pid = rows.pid(number)
-        yield name("process_name", pid, pid, process.name)
+        yield from _name("process_name", pid, pid, process.name)
         yield {
             "ph": "M",
             "ts": 0,
@@ -142,9 +139,13 @@ def _names(trace: Trace, rows: _Rows) -> Iterator[dict[str, Any]]:
         }
     for number, lane in enumerate(trace.lanes):
         text = trace.threads[lane.thread].name if lane.thread is not None else ""
-        yield name(
-            "thread_name", rows.pids[number], rows.tids[number], f"{text} {lane.name}".strip()
-        )
+        whole = f"{text} {lane.name}".strip()
+        yield from _name("thread_name", rows.pids[number], rows.tids[number], whole)
+
+
+def _name(kind: str, pid: int, tid: int, text: str) -> Iterator[dict[str, Any]]:
+    if text:  # Perfetto counts an empty one as an error
+        yield {"ph": "M", "ts": 0, "pid": pid, "tid": tid, "name": kind, "args": {"name": text}}
 
 
 def _instants(trace: Trace, rows: _Rows, origin: int) -> Iterator[dict[str, Any]]:
@@ -203,14 +204,7 @@ def _failures(trace: Trace, rows: _Rows, origin: int) -> Iterator[dict[str, Any]
     if not found:
         return
     pid, tid = rows.pids[int(trace.slices.lane[found[0].row])], rows.failures
-    yield {
-        "ph": "M",
-        "ts": 0,
-        "pid": pid,
-        "tid": tid,
-        "name": "thread_name",
-        "args": {"name": failures.ROW_NAME},
-    }
+    yield from _name("thread_name", pid, tid, failures.ROW_NAME)
     category = failures.CATEGORY
     for number, failure in enumerate(found, 1 + len(trace.flows)):
         time = failure.time - origin
