@@ -221,14 +221,8 @@ def shown(trace: Trace) -> dict[str, list[Span]]:
     return {name: sorted(spans, key=lambda s: (s[1], -s[2])) for name, spans in found.items()}
 
 
-# Until the reading of JSON of the same change is merged.
-AWAITED = {"horovod", "onnxruntime, killed", "pytorch on a GPU"}
-
-
 @pytest.fixture(params=FORMS)
 def form(request: pytest.FixtureRequest) -> Form:
-    if request.param in AWAITED:
-        request.applymarker(pytest.mark.xfail(reason="awaited", strict=False))
     return FORMS[request.param]
 
 
