@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from tests.traces import said
-from tilelang_trace.trace.findings import RULES
 from tilelang_trace.trace.json_values import Json, storable, storable_keys
 from tilelang_trace.trace.model import Arguments, Trace
+from tilelang_trace.trace.rules import RULES
 
 _TYPES = {"bool": bool, "int": int, "float": float, "string": str}
 

@@ -17,7 +17,7 @@ from tilelang_trace.errors import UserError
 from tilelang_trace.formats import files
 from tilelang_trace.opening import open_originals
 from tilelang_trace.reports.check.report import Checked
-from tilelang_trace.trace import findings
+from tilelang_trace.trace import rules
 from tilelang_trace.trace.findings import Findings
 
 if TYPE_CHECKING:
@@ -162,17 +162,17 @@ def _ask(engine: Shell | Engine, data: str | bytes, found: Findings) -> None:
     try:
         problems = engine.problems_of(data)
     except TraceRefused as error:
-        found.add(_WHOLE, findings.ENGINE, f"refused: {_in_one_line(error)}")
+        found.add(_WHOLE, rules.ENGINE, f"refused: {_in_one_line(error)}")
     except TimeLimitExceeded:
-        found.add(_WHOLE, findings.ENGINE, f"not loaded in {engine.time_limit:.0f} s")
+        found.add(_WHOLE, rules.ENGINE, f"not loaded in {engine.time_limit:.0f} s")
     except EngineCrashed as error:
-        found.add(_WHOLE, findings.ENGINE, f"crashed: {_in_one_line(error)}")
+        found.add(_WHOLE, rules.ENGINE, f"crashed: {_in_one_line(error)}")
     else:
         for problem in problems:
             index = "" if problem["idx"] is None else f"[{problem['idx']}]"
             told = f"{problem['value']} x {problem['name']}{index} ({problem['severity']})"
             about = f": {problem['description']}" if problem["description"] else ""
-            found.add(_WHOLE, findings.ENGINE, f"counts {told}{about}")
+            found.add(_WHOLE, rules.ENGINE, f"counts {told}{about}")
 
 
 def _in_one_line(error: Exception) -> str:

@@ -8,9 +8,9 @@ import pytest
 
 from tests.traces import ERROR, failed_compile, main_thread, nested_compile, one_lane
 from tilelang_trace.trace.build import TraceBuilder
-from tilelang_trace.trace.findings import BAD_METADATA
 from tilelang_trace.trace.model import CounterTrack, Lane, Trace
 from tilelang_trace.trace.phases import with_phases
+from tilelang_trace.trace.rules import BAD_METADATA
 
 OK = {"status": "ok"}
 

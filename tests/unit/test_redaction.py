@@ -15,8 +15,8 @@ from tilelang_trace.sharing.redaction.choice import Machine, Redaction
 from tilelang_trace.sharing.redaction.proof import leaks
 from tilelang_trace.sharing.redaction.redact import redact, redact_all
 from tilelang_trace.trace.build import TraceBuilder
-from tilelang_trace.trace.findings import OVERLAP
 from tilelang_trace.trace.model import CounterTrack, Lane, Trace
+from tilelang_trace.trace.rules import OVERLAP
 
 NOBODY = Machine()
 GITHUB = "ghp_" + "0123456789abcdefABCDEFghijklmnopqrst"

@@ -11,8 +11,8 @@ from tests.traces import main_thread, one_lane
 from tilelang_trace.analysis.summary import PassTotals, Summary, summarize
 from tilelang_trace.analysis.tree import LONGEST, Hidden, tree
 from tilelang_trace.trace.build import TraceBuilder
-from tilelang_trace.trace.findings import CUT_OFF, OVERLAP
 from tilelang_trace.trace.model import Lane, Trace
+from tilelang_trace.trace.rules import CUT_OFF, OVERLAP
 
 
 def by_name(summary: Summary) -> dict[str, PassTotals]:

@@ -13,9 +13,10 @@ import pytest
 from tests.traces import TRACES, main_thread, one_lane, said
 from tilelang_trace.trace.assemble import Parts, assemble
 from tilelang_trace.trace.build import TraceBuilder
-from tilelang_trace.trace.findings import BAD_METADATA, KEPT, OVERLAP, ROUNDING, Finding, Findings
+from tilelang_trace.trace.findings import KEPT, Finding, Findings
 from tilelang_trace.trace.json_values import storable
 from tilelang_trace.trace.model import CounterTrack, Lane, Process, Thread, Trace
+from tilelang_trace.trace.rules import BAD_METADATA, OVERLAP, ROUNDING
 
 
 def assert_invariants(trace: Trace) -> None:

@@ -26,9 +26,10 @@ from tilelang_trace.analysis.counted import counted, measured, off_threads, sums
 from tilelang_trace.analysis.hidden import HIDDEN, hidden_of, hidden_passes
 from tilelang_trace.analysis.runs import Failed, Places, Run, RunOrder, describe, failed_runs
 from tilelang_trace.trace.arguments import FAILED, INCOMPLETE, KINDS, OPEN
-from tilelang_trace.trace.findings import RULES, Findings
+from tilelang_trace.trace.findings import Findings
 from tilelang_trace.trace.json_values import Json
 from tilelang_trace.trace.model import Ints, Mask, Trace
+from tilelang_trace.trace.rules import RULES
 
 OTHER = "other"
 """Stands for the kind of slices that are none of ours, where time is broken down by kind."""

@@ -6,7 +6,8 @@ import sys
 from shlex import quote
 
 from tilelang_trace.reports.text import plural, visible
-from tilelang_trace.trace.findings import RULES, Findings
+from tilelang_trace.trace.findings import Findings
+from tilelang_trace.trace.rules import RULES
 
 
 def tell_of_mends(path: str, findings: Findings, what: str = "mended") -> None:

@@ -17,7 +17,7 @@ from typing import IO, Any
 
 from tilelang_trace import limits
 from tilelang_trace.errors import UserError
-from tilelang_trace.trace import findings
+from tilelang_trace.trace import rules
 from tilelang_trace.trace.findings import Findings
 
 _PLAIN_BYTES = 256 << 20
@@ -108,7 +108,7 @@ def _compression_of(data: bytes) -> _Compression | None:
 
 def _unpacked(known: _Compression, data: bytes, budget: Budget, told: Findings) -> bytes:
     if known is not _GZIP:
-        told.add("byte 0", findings.COMPRESSION, f"unpacked: {known.name}")
+        told.add("byte 0", rules.COMPRESSION, f"unpacked: {known.name}")
     content, place = io.BytesIO(), 0
     while data.startswith(known.magic, place) and (
         place < len(data) and (known.magic or not place)
@@ -119,17 +119,17 @@ def _unpacked(known: _Compression, data: bytes, budget: Budget, told: Findings) 
             if not content.tell():
                 raise UserError(f"damaged {known.name} data: {error}") from None
             done = f"{content.tell():,} bytes unpacked, then {error}"
-            told.add(f"byte {place} of the {known.name} data", findings.DAMAGED, done)
+            told.add(f"byte {place} of the {known.name} data", rules.DAMAGED, done)
             return content.getvalue()
         if not is_whole:
             if not content.tell():
                 raise UserError(f"damaged {known.name} data: cut off before anything in them")
             done = f"{content.tell():,} bytes unpacked, the {known.name} data are cut off"
-            told.add(f"byte {len(data)}", findings.CUT_OFF, done)
+            told.add(f"byte {len(data)}", rules.CUT_OFF, done)
             return content.getvalue()
     if place < len(data):
         left = len(data) - place
-        told.add(f"byte {place}", findings.BEHIND_GZIP, f"{left:,} bytes are passed by")
+        told.add(f"byte {place}", rules.BEHIND_GZIP, f"{left:,} bytes are passed by")
     return content.getvalue()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 
-from tilelang_trace.trace import findings
+from tilelang_trace.trace import rules
 from tilelang_trace.trace.findings import Findings
 
 _MARKS = (
@@ -32,7 +32,7 @@ def utf8(data: bytes, told: Findings | None = None) -> bytes:
     name = encoding.upper().removesuffix("-LE").removesuffix("-BE")
     if told is not None:
         done = "read without its byte-order mark" if encoding == "utf-8" else f"read as {name}"
-        told.add("byte 0", findings.FILE_START, done)
+        told.add("byte 0", rules.FILE_START, done)
     if encoding == "utf-8":
         return text
     width = 4 if "32" in encoding else 2

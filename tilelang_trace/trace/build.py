@@ -13,7 +13,7 @@ import numpy.typing as npt
 from tilelang_trace import limits
 from tilelang_trace.trace.assemble import Parts, assemble
 from tilelang_trace.trace.collect import ArgumentCollector, StringTable, extend
-from tilelang_trace.trace.findings import Findings, Rule
+from tilelang_trace.trace.findings import Findings
 from tilelang_trace.trace.json_values import Json
 from tilelang_trace.trace.model import (
     Counters,
@@ -24,6 +24,7 @@ from tilelang_trace.trace.model import (
     Thread,
     Trace,
 )
+from tilelang_trace.trace.rules import Rule
 
 Owned = TypeVar("Owned", Lane, CounterTrack)
 

@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tilelang_trace.trace.findings import (
+from tilelang_trace.trace.model import Ids, Ints
+from tilelang_trace.trace.rules import (
     EMPTY_SLICE,
     NEGATIVE_DURATION,
     OVERLAP,
@@ -21,7 +22,6 @@ from tilelang_trace.trace.findings import (
     SHIFTED,
     Rule,
 )
-from tilelang_trace.trace.model import Ids, Ints
 
 ROUNDING_NS = 1000
 """A child that sticks out of its parent by no more than this was rounded to microseconds, and is

@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 
 from tilelang_trace.formats.pftrace.wire import fields, top_level_fields
-from tilelang_trace.trace import findings
+from tilelang_trace.trace import rules
 from tilelang_trace.trace.findings import Findings
 
 _BEGIN = re.compile(rb'\s*\{\s*"perfetto_manifest"')
@@ -49,7 +49,7 @@ class Manifest:
         for path in self.paths:
             if path not in contents:
                 told = f"an entry for {path!r}, which is not there"
-                found.add(name, findings.IDLE_MANIFEST, told)
+                found.add(name, rules.IDLE_MANIFEST, told)
         for path, clocks in self.clocks.items():
             data, offset = contents.get(path), clocks.get("offset_ns", 0)
             if data is None or is_manifest(data):
@@ -57,12 +57,12 @@ class Manifest:
             is_pftrace = data[:1] == b"\n"
             if is_pftrace and "clock" not in clocks and _says(data, _CLOCK_SNAPSHOT):
                 told = f"{path!r} has clocks of its own: name the one that sync_to is for"
-                found.add(name, findings.BAD_MANIFEST, told)
+                found.add(name, rules.BAD_MANIFEST, told)
             elif is_pftrace and offset and not _says(data, _CLOCK_SNAPSHOT, _TIMESTAMP_CLOCK_ID):
                 told = f"an offset for {path!r}, which has no clock that could be moved"
-                found.add(name, findings.IDLE_MANIFEST, told)
+                found.add(name, rules.IDLE_MANIFEST, told)
             elif not is_pftrace and offset < 0:
-                found.add(name, findings.BEFORE_ZERO, f"{path!r} is moved by {offset} ns")
+                found.add(name, rules.BEFORE_ZERO, f"{path!r} is moved by {offset} ns")
 
 
 def read_manifest(name: str, data: bytes, found: Findings) -> Manifest:
@@ -71,10 +71,10 @@ def read_manifest(name: str, data: bytes, found: Findings) -> Manifest:
         manifest = orjson.loads(data)["perfetto_manifest"]
         entries = [entry for entry in manifest.get("files", ()) if _path(entry)]
     except (ValueError, TypeError, KeyError, AttributeError):
-        found.add(name, findings.BAD_MANIFEST, "no JSON object; not read")
+        found.add(name, rules.BAD_MANIFEST, "no JSON object; not read")
         return Manifest()
     for mistake in _mistakes(manifest):
-        found.add(name, findings.BAD_MANIFEST, mistake)
+        found.add(name, rules.BAD_MANIFEST, mistake)
     return Manifest(
         {e["path"]: machine for e in entries if (machine := _machine(e))},
         {e["path"]: e["clocks"] for e in entries if _is_moved(e.get("clocks"))},

@@ -18,7 +18,7 @@ from tilelang_trace.errors import UserError
 from tilelang_trace.formats import files
 from tilelang_trace.formats.archives.manifest import Manifest, is_manifest, read_manifest
 from tilelang_trace.formats.archives.members import DAMAGES, Member, is_hidden
-from tilelang_trace.trace import findings
+from tilelang_trace.trace import rules
 from tilelang_trace.trace.findings import Findings
 from tilelang_trace.trace.model import Trace
 
@@ -39,13 +39,13 @@ def pitfalls_of(data: bytes, visible: Sequence[Member], traces: Mapping[str, Tra
             _tell_of_a_stranger(found, name, content)
     for entry in _entries(data):
         if entry.is_folder:
-            found.add(entry.name, findings.FOLDER_ENTRY, "has no content, and was passed by")
+            found.add(entry.name, rules.FOLDER_ENTRY, "has no content, and was passed by")
         elif is_manifest(entry.head) and is_hidden(entry.name):
-            found.add(entry.name, findings.IDLE_MANIFEST, "a hidden manifest, not read")
+            found.add(entry.name, rules.IDLE_MANIFEST, "a hidden manifest, not read")
         elif is_hidden(entry.name) and _looks_like_a_trace(entry.head):
-            found.add(entry.name, findings.HIDDEN_TRACE, "a trace, not read")
+            found.add(entry.name, rules.HIDDEN_TRACE, "a trace, not read")
     for name in manifests[1:]:
-        found.add(name, findings.BAD_MANIFEST, "a second manifest, not read")
+        found.add(name, rules.BAD_MANIFEST, "a second manifest, not read")
     manifest = Manifest()
     if manifests:
         manifest = read_manifest(manifests[0], contents[manifests[0]], found)
@@ -65,11 +65,11 @@ def _tell_of_a_stranger(found: Findings, name: str, data: bytes) -> None:
     except UserError:
         known = None
     if known is files.LOG:
-        found.add(name, findings.JSON_MEMBER, "a pass-event log, read as what it is")
+        found.add(name, rules.JSON_MEMBER, "a pass-event log, read as what it is")
     elif known is files.JSON:
-        found.add(name, findings.JSON_MEMBER, "no trace, and passed by")
+        found.add(name, rules.JSON_MEMBER, "no trace, and passed by")
     else:
-        found.add(name, findings.UNKNOWN_MEMBER, "no trace, and passed by")
+        found.add(name, rules.UNKNOWN_MEMBER, "no trace, and passed by")
 
 
 def _tell_of_pids(
@@ -82,7 +82,7 @@ def _tell_of_pids(
         for pid in sorted(pids):
             other = first.setdefault((machines.get(name, ""), pid), name)
             if other != name:
-                found.add(name, findings.SAME_PID, f"pid {pid}, as in {other}; kept apart")
+                found.add(name, rules.SAME_PID, f"pid {pid}, as in {other}; kept apart")
 
 
 class _Entry(NamedTuple):

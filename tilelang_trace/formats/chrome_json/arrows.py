@@ -12,8 +12,8 @@ import numpy as np
 from tilelang_trace.formats.chrome_json import ids
 from tilelang_trace.formats.chrome_json.ids import Id
 from tilelang_trace.trace.build import TraceBuilder
-from tilelang_trace.trace.findings import BAD_FLOW, LOOSE_FLOW, REUSED_FLOW
 from tilelang_trace.trace.json_values import Json
+from tilelang_trace.trace.rules import BAD_FLOW, LOOSE_FLOW, REUSED_FLOW
 
 Arrow = tuple["Id | None", ...]
 """What the ends of one arrow share: the id; of s, t and f also category and name."""

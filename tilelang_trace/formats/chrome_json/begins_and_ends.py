@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from tilelang_trace.formats.chrome_json.async_slices import AsyncSlices
 from tilelang_trace.trace.build import TraceBuilder
-from tilelang_trace.trace.findings import END_WITHOUT_BEGIN, NEVER_ENDED, SHIFTED, Rule
 from tilelang_trace.trace.json_values import Json
 from tilelang_trace.trace.named_ends import NamedSlices
+from tilelang_trace.trace.rules import END_WITHOUT_BEGIN, NEVER_ENDED, SHIFTED, Rule
 
 
 class BeginOrEnd(NamedTuple):

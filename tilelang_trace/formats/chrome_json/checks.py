@@ -10,7 +10,9 @@ from tilelang_trace.formats import envelope
 from tilelang_trace.formats.chrome_json import times
 from tilelang_trace.formats.chrome_json.ids import shown
 from tilelang_trace.trace.build import TraceBuilder
-from tilelang_trace.trace.findings import (
+from tilelang_trace.trace.json_values import Json
+from tilelang_trace.trace.nesting import too_deep
+from tilelang_trace.trace.rules import (
     COARSE_TIME,
     COLOUR,
     NEGATIVE_TIME,
@@ -18,8 +20,6 @@ from tilelang_trace.trace.findings import (
     TOO_DEEP,
     Rule,
 )
-from tilelang_trace.trace.json_values import Json
-from tilelang_trace.trace.nesting import too_deep
 
 THREAD_TIMES = ("tts", "tdur")
 """Times of a thread's own clock."""

@@ -8,9 +8,9 @@ from fractions import Fraction
 
 from tilelang_trace.formats.chrome_json import ids, times
 from tilelang_trace.trace.build import TraceBuilder
-from tilelang_trace.trace.findings import BAD_COUNTER
 from tilelang_trace.trace.json_values import Json
 from tilelang_trace.trace.model import CounterTrack
+from tilelang_trace.trace.rules import BAD_COUNTER
 
 _Key = tuple[Json, str, str, "str | None"]
 """The pid, the name, the series and the id of a counter."""

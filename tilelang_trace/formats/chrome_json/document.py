@@ -18,9 +18,10 @@ from tilelang_trace.formats.chrome_json.exact_times import with_exact_times
 from tilelang_trace.formats.chrome_json.mend import LEVELS_AROUND, Hopeless, mended
 from tilelang_trace.formats.chrome_json.places import BOUNDARY, Places
 from tilelang_trace.formats.chrome_json.scan import Unfinished, end_of_string, end_of_value
-from tilelang_trace.trace import findings
-from tilelang_trace.trace.findings import Findings, Rule
+from tilelang_trace.trace import rules
+from tilelang_trace.trace.findings import Findings
 from tilelang_trace.trace.json_values import Json
+from tilelang_trace.trace.rules import Rule
 
 _BROKEN = object()
 _BLOCK = 1 << 15
@@ -82,7 +83,7 @@ class Document:
     def _read(self) -> None:
         data, place = self._data, 0
         if not _FILE_START.match(data[:_LOOKED_AT]):
-            self._tell("byte 0", findings.FILE_START, "read all the same")
+            self._tell("byte 0", rules.FILE_START, "read all the same")
         while (begin := _BEGIN.search(data, place)) is not None:
             if place:
                 self._tell_trailing(place)
@@ -103,7 +104,7 @@ class Document:
             return self._object(place)
         except _IsEvent:
             self.lists += 1
-            self._tell(self.places.byte(place), findings.EVENT_LINES, "read as a list")
+            self._tell(self.places.byte(place), rules.EVENT_LINES, "read as a list")
             return self._items(place, b"")
 
     def _tell_trailing(self, place: int) -> None:
@@ -111,7 +112,7 @@ class Document:
         if rest < len(self._data):
             shown = self._data[rest : rest + 20].decode("ascii", "backslashreplace")
             done = f"behind the end of the trace there is {shown!r}"
-            self._tell(self.places.byte(rest), findings.TRAILING_TEXT, done)
+            self._tell(self.places.byte(rest), rules.TRAILING_TEXT, done)
 
     def _behind_space(self, place: int) -> int:
         match = _SPACE.match(self._data, place)
@@ -143,7 +144,7 @@ class Document:
                 self.lists += 1
                 has_list = True
                 if self.lists > 1:
-                    self._tell(self.places.byte(place), findings.SEVERAL_LISTS, "read one by one")
+                    self._tell(self.places.byte(place), rules.SEVERAL_LISTS, "read one by one")
                 place = self._items(place + 1, b"{")
             elif name == "ph" and not has_list:
                 for other in names:
@@ -165,7 +166,7 @@ class Document:
                 if at
                 else f"{self._kept()}, the object is not closed"
             )
-            self._tell(self.places.byte(place), findings.UNCLOSED, done)
+            self._tell(self.places.byte(place), rules.UNCLOSED, done)
         raise _Cut
 
     def _beside(self, name: Json, start: int) -> int:
@@ -239,27 +240,27 @@ class Document:
                 self._tell_end(around)
                 raise _Cut
             if first == b"," and last != _ITEM and around:
-                self._tell(self.places.byte(place), findings.COMMAS, "one comma too many")
+                self._tell(self.places.byte(place), rules.COMMAS, "one comma too many")
             elif first == b"]" and around:
                 if last == b",":
-                    self._tell(self.places.byte(place), findings.COMMAS, "one comma too many")
+                    self._tell(self.places.byte(place), rules.COMMAS, "one comma too many")
                 return place + 1
             elif first in b"}]":
-                self._tell(self.places.byte(place), findings.LOOSE_JSON, "a bracket too many")
+                self._tell(self.places.byte(place), rules.LOOSE_JSON, "a bracket too many")
                 place += 1
                 continue
             elif first != b",":
                 if last == _ITEM and around:
-                    self._tell(self.places.byte(place), findings.COMMAS, "one comma too few")
+                    self._tell(self.places.byte(place), rules.COMMAS, "one comma too few")
                 place, last = self._item(place, first), _ITEM
                 continue
             place, last = place + 1, first
 
     def _tell_end(self, around: bytes) -> None:
         if around == b"[":
-            self._tell(self._end(), findings.UNCLOSED, f"{self._kept()}, the list is not closed")
+            self._tell(self._end(), rules.UNCLOSED, f"{self._kept()}, the list is not closed")
         elif around:
-            self._tell(self._end(), findings.CUT_OFF, f"{self._kept()}, the list is not closed")
+            self._tell(self._end(), rules.CUT_OFF, f"{self._kept()}, the list is not closed")
 
     def _end(self) -> str:
         return f"byte {len(self._data)}"
@@ -316,7 +317,7 @@ class Document:
                 following = self._next_event(start, end, why.wrong_at)
             if following is None:
                 done = f"{self._kept()}, the file ends inside event {self.count + 1}"
-                self._tell(self._end(), findings.CUT_OFF, done)
+                self._tell(self._end(), rules.CUT_OFF, done)
                 raise _Cut from None
             end = following
         number, place = self.count + 1, start
@@ -331,7 +332,7 @@ class Document:
             return end
         if is_whole and first == b"{":
             end = self._next_event(start, end) or end
-        tell(findings.BROKEN_EVENT, "left out")
+        tell(rules.BROKEN_EVENT, "left out")
         self.count = number
         self.places.add(number, 1, start, end)
         return end

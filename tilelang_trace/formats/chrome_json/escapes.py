@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tilelang_trace.formats.chrome_json.scan import end_of_string
-from tilelang_trace.trace import findings
-from tilelang_trace.trace.findings import Rule
+from tilelang_trace.trace import rules
+from tilelang_trace.trace.rules import Rule
 
 
 def tell(data: bytes, start: int, stop: int, told: Callable[[int, Rule, str], None]) -> None:
@@ -26,9 +26,9 @@ def tell(data: bytes, start: int, stop: int, told: Callable[[int, Rule, str], No
         text = data[begin:start]
         rule = None
         if b"\\ud" in text or b"\\uD" in text:
-            rule = findings.SURROGATES if _has_surrogate(text) else None
+            rule = rules.SURROGATES if _has_surrogate(text) else None
         if rule is None and b'\\"' not in text.replace(b"\\\\", b""):
-            rule = findings.ESCAPES
+            rule = rules.ESCAPES
         if rule is not None:
             told(begin, rule, text[:60].decode("utf-8", "replace"))
 

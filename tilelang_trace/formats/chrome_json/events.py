@@ -21,7 +21,7 @@ from tilelang_trace.formats.chrome_json.counters import Counters
 from tilelang_trace.formats.chrome_json.ids import shown
 from tilelang_trace.formats.chrome_json.instants import Instant, Instants
 from tilelang_trace.formats.chrome_json.rows import Rows
-from tilelang_trace.trace import failures, findings
+from tilelang_trace.trace import failures, rules
 from tilelang_trace.trace.build import TraceBuilder
 from tilelang_trace.trace.json_values import Json
 
@@ -67,7 +67,7 @@ class EventReader:
         if not isinstance(phase, str) or not phase:
             if event != {}:  # which some tools write behind the last comma
                 what = "no object" if not isinstance(event, dict) else "no phase"
-                self._tell(number, findings.NO_EVENT, f"{what}: left out")
+                self._tell(number, rules.NO_EVENT, f"{what}: left out")
                 self._first_bad = self._first_bad or number
             return
         self._is_empty = False
@@ -79,19 +79,19 @@ class EventReader:
         take = _TAKE.get(phase)
         if take is None:
             done = f"phase {event['ph']!r} is left out"
-            self._tell(number, findings.UNKNOWN_PHASE, done)
+            self._tell(number, rules.UNKNOWN_PHASE, done)
             return
         if self.is_ours and self._is_derived(phase, event):
             return
         exact = times.exact(event.get("ts"))
         if exact is None:
             done = f"'ts' is {shown(event.get('ts'))}: left out"
-            self._tell(number, findings.NO_TIME, done)
+            self._tell(number, rules.NO_TIME, done)
             return
         time = self.opened.origin + times.nanoseconds(exact)
         if time not in times.CLOCK:
             done = f"'ts' is {shown(event['ts'])}: left out"
-            self._tell(number, findings.FAR_TIME, done)
+            self._tell(number, rules.FAR_TIME, done)
             return
         if not self.is_ours:
             self._checks.event(number, event, phase, exact)
@@ -146,7 +146,7 @@ class EventReader:
 
     # ------------------------------------------------------------------- what all events have
 
-    def _tell(self, number: int, rule: findings.Rule, done: str) -> None:
+    def _tell(self, number: int, rule: rules.Rule, done: str) -> None:
         self.builder.finding(partial(self._place, number), rule, done)
 
     def _tell_real_time(self) -> None:
@@ -171,7 +171,7 @@ class EventReader:
         for key, value in (("name", name), ("cat", category)):
             if value is not None and not isinstance(value, str):
                 done = f"{key!r} is {shown(value)}: taken as text"
-                self._tell(number, findings.NO_TEXT, done)
+                self._tell(number, rules.NO_TEXT, done)
         return _texts(event)
 
     def _arguments_of(self, number: int, event: Event) -> dict[str, Json]:
@@ -179,7 +179,7 @@ class EventReader:
         if not isinstance(arguments, dict):
             if arguments is not None:
                 done = f"'args' is {shown(arguments)}: kept as one argument"
-                self._tell(number, findings.NO_ARGUMENTS, done)
+                self._tell(number, rules.NO_ARGUMENTS, done)
             arguments = {} if arguments is None else {"args": arguments}
         if not self.is_ours:
             for key in THREAD_TIMES:
@@ -203,12 +203,12 @@ class EventReader:
         end = time + 1
         if begin is None or duration is None:
             done = f"'dur' is {shown(event.get('dur'))}: given 1 ns"
-            self._tell(number, findings.NO_DURATION, done)
+            self._tell(number, rules.NO_DURATION, done)
         else:
             end = self.opened.origin + times.nanoseconds(times.total(begin, duration))
         if end not in times.CLOCK:
             done = f"'dur' is {shown(event['dur'])}: given 1 ns"
-            self._tell(number, findings.FAR_TIME, done)
+            self._tell(number, rules.FAR_TIME, done)
             end = time + 1
         row = self._begin(number, event, self._lane(number, event), time, end)
         if arguments := self._arguments_of(number, event):
@@ -228,7 +228,7 @@ class EventReader:
         scope = event.get("s")
         owner = {"g": None, "p": "pid"}.get(scope, "tid") if isinstance(scope, str) else "tid"
         if owner is not None and ids.row_id(event.get(owner)) is None:
-            self._tell(number, findings.NO_OWNER, f"an instant without {owner!r}: kept")
+            self._tell(number, rules.NO_OWNER, f"an instant without {owner!r}: kept")
         if owner == "tid":
             lane = self._lane(number, event)
         else:
@@ -255,7 +255,7 @@ class EventReader:
         id_, pid = ids.async_id(event), ids.row_id(event.get("pid"))
         if id_ is None or pid is None:
             missing = "pid" if pid is None else "id"
-            self._tell(number, findings.NO_OWNER, f"an async event without {missing!r}: kept")
+            self._tell(number, rules.NO_OWNER, f"an async event without {missing!r}: kept")
         pid = 0 if pid is None else pid
         scope = ids.text(event.get("scope", ""))
         if id_ is None:

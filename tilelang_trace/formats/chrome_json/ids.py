@@ -7,8 +7,8 @@ import re
 from collections.abc import Mapping
 from typing import TypeAlias
 
-from tilelang_trace.trace.findings import TEXT_ID, WIDE_ID, Rule
 from tilelang_trace.trace.json_values import Json
+from tilelang_trace.trace.rules import TEXT_ID, WIDE_ID, Rule
 
 Id: TypeAlias = "int | str"
 

@@ -15,9 +15,9 @@ import orjson
 
 from tilelang_trace import limits
 from tilelang_trace.formats.chrome_json.scan import end_of_string
-from tilelang_trace.trace import findings
-from tilelang_trace.trace.findings import Rule
+from tilelang_trace.trace import rules
 from tilelang_trace.trace.json_values import Json
+from tilelang_trace.trace.rules import Rule
 
 Mend = tuple[Rule, str]
 """What was wrong, and in words what was done."""
@@ -80,7 +80,7 @@ def _parts(text: bytes, mends: list[Mend]) -> list[bytes]:
     for start, end, is_good in _tokens(_PART, text):
         part, first = text[start:end], text[start : start + 1]
         if first == b"," and not is_good:
-            mends.append((findings.COMMAS, "one comma too many"))
+            mends.append((rules.COMMAS, "one comma too many"))
             continue
         if not is_good:
             take = _string if first == b'"' else _word
@@ -98,7 +98,7 @@ def _shallow(text: bytes, deepest: int, mends: list[Mend]) -> Iterator[bytes]:
             depth += 1
             if depth > deepest and not cut_at:
                 cut_at = depth
-                mends.append((findings.DEEP_VALUE, f"what is below level {deepest} is left out"))
+                mends.append((rules.DEEP_VALUE, f"what is below level {deepest} is left out"))
                 yield b"null"
         elif first in b"}]":
             depth -= 1
@@ -144,11 +144,11 @@ def _word(word: bytes, before: bytes, mends: list[Mend]) -> bytes:
             whole, part, exponent = (loose[number] or b"" for number in (2, 3, 4))
             meant = sign + (whole or b"0") + (b"." + part if part else b"") + exponent
         if meant is not None:
-            mends.append((findings.LOOSE_JSON, f"{_key(before)} is {_word_shown(word)}"))
+            mends.append((rules.LOOSE_JSON, f"{_key(before)} is {_word_shown(word)}"))
             return meant
         if not _NO_NUMBER.fullmatch(word):
             raise Hopeless
-    mends.append((findings.NOT_A_NUMBER, f"{_key(before)} is {_word_shown(word)}: read as null"))
+    mends.append((rules.NOT_A_NUMBER, f"{_key(before)} is {_word_shown(word)}: read as null"))
     return b"null"
 
 
@@ -162,12 +162,12 @@ def _string(text: bytes, _: bytes, mends: list[Mend]) -> bytes:
     if not text.isascii():
         text = _utf8(text)
         if text != original:
-            mends.append((findings.NOT_UTF8, f"{_shown(text)}: bytes read as Latin-1"))
+            mends.append((rules.NOT_UTF8, f"{_shown(text)}: bytes read as Latin-1"))
     if b"\\" in text:
         told = len(mends)
         text = _ESCAPE.sub(lambda match: _escape(match, mends, told), text)
     if _CONTROL.search(text):
-        mends.append((findings.CONTROL_CHARACTER, _shown(original)))
+        mends.append((rules.CONTROL_CHARACTER, _shown(original)))
         text = _CONTROL.sub(lambda match: b"\\u%04x" % match[0][0], text)
     return text
 
@@ -176,11 +176,11 @@ def _escape(match: re.Match[bytes], mends: list[Mend], told: int) -> bytes:
     """The escape as JSON has it. The first of a string is told, others are not."""
     code, of_c, other = match.groups()
     if code is not None and code[:1] in b"dD" and code[1:2] in b"89abcdefABCDEF":
-        rule, meant = findings.SURROGATES, b"\\ufffd"
+        rule, meant = rules.SURROGATES, b"\\ufffd"
     elif of_c is not None:
-        rule, meant = findings.BAD_ESCAPE, b"\\u00" + of_c
+        rule, meant = rules.BAD_ESCAPE, b"\\u00" + of_c
     elif other is not None:
-        rule, meant = findings.BAD_ESCAPE, other if other == b"'" else b"\\\\" + other
+        rule, meant = rules.BAD_ESCAPE, other if other == b"'" else b"\\\\" + other
     else:
         return match[0]
     if len(mends) == told:

@@ -25,9 +25,9 @@ from tilelang_trace.formats.chrome_json.exact_times import EXACT_US, is_rounded
 from tilelang_trace.formats.chrome_json.times import CLOCK
 from tilelang_trace.trace import failures
 from tilelang_trace.trace.build import TraceBuilder
-from tilelang_trace.trace.findings import Rule
 from tilelang_trace.trace.json_values import Json
 from tilelang_trace.trace.model import Ints
+from tilelang_trace.trace.rules import Rule
 
 Floats = npt.NDArray[np.float64]
 

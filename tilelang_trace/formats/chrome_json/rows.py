@@ -12,7 +12,7 @@ from functools import partial
 
 from tilelang_trace.formats.chrome_json import ids, times
 from tilelang_trace.formats.chrome_json.ids import Id
-from tilelang_trace.trace import findings
+from tilelang_trace.trace import rules
 from tilelang_trace.trace.build import TraceBuilder
 from tilelang_trace.trace.json_values import Json
 from tilelang_trace.trace.model import Lane
@@ -61,7 +61,7 @@ class Rows:
             pid, tid = key
             if tid in (0, pid) and pid != 0 and (pid, 0) in self.lanes and (pid, pid) in self.lanes:
                 done = f"tid 0 and tid {pid} of pid {pid} are two threads"
-                self._builder.finding(partial(self._place, number), findings.ZERO_ID, done)
+                self._builder.finding(partial(self._place, number), rules.ZERO_ID, done)
         return lane
 
     def _thread(self, number: int, event: Mapping[str, Json]) -> int:
@@ -119,10 +119,10 @@ class Rows:
             self._sorted[of] = index
             if isinstance(value, str):
                 done = f"{value!r} is read as a number"
-                self._builder.finding(partial(self._place, number), findings.SORT_INDEX, done)
+                self._builder.finding(partial(self._place, number), rules.SORT_INDEX, done)
         else:
             done = f"{kind} without a proper {field!r} is left out"
-            self._builder.finding(partial(self._place, number), findings.BAD_METADATA, done)
+            self._builder.finding(partial(self._place, number), rules.BAD_METADATA, done)
 
     def add_idle(self) -> None:
         """Add the processes and threads that have a name, but no events."""
@@ -174,7 +174,7 @@ class Rows:
         if in_v52 != sorted(in_v52) or of_threads != sorted(of_threads):
             done = "processes and threads are in the order of their sort indices"
             place = partial(self._place, self._first_sorted)
-            builder.finding(place, findings.SORT_INDEX, done)
+            builder.finding(place, rules.SORT_INDEX, done)
         builder.arrange(
             [self._processes[pid] for pid in processes], [self._threads[key] for key in threads]
         )

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import orjson
 
 from tilelang_trace.formats.pftrace.packet_sequence import ARGUMENTS, TEXTS, SequenceState, utf8
-from tilelang_trace.trace import findings
-from tilelang_trace.trace.findings import Rule
+from tilelang_trace.trace import rules
+from tilelang_trace.trace.rules import Rule
 
 if TYPE_CHECKING:
     from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
@@ -57,7 +57,7 @@ class AnnotationReader:
 
     def tell_unread(self, number: int) -> None:
         """Tell of an argument of a type that is unknown here."""
-        self._tell(number, findings.UNREAD_ARGUMENT, "an argument is a message, left out")
+        self._tell(number, rules.UNREAD_ARGUMENT, "an argument is a message, left out")
 
     def name(self, annotation: pb.DebugAnnotation, state: SequenceState, number: int) -> str:
         """The name of an argument."""
@@ -78,7 +78,7 @@ class AnnotationReader:
 
     def tell_untold(self, number: int, iid: int) -> None:
         """Tell of an id that means nothing."""
-        self._tell(number, findings.UNTOLD_NAME, f"no text has the id {iid}, left empty")
+        self._tell(number, rules.UNTOLD_NAME, f"no text has the id {iid}, left empty")
 
     def value(self, annotation: pb.DebugAnnotation, state: SequenceState, number: int) -> Json:
         """The value of an argument."""

@@ -13,7 +13,7 @@ from tilelang_trace.formats.pftrace.track_descriptors import Counter
 from tilelang_trace.formats.pftrace.track_keys import TrackKey
 from tilelang_trace.formats.pftrace.track_owners import TrackOwners
 from tilelang_trace.formats.pftrace.wire_columns import Ints
-from tilelang_trace.trace import findings
+from tilelang_trace.trace import rules
 from tilelang_trace.trace.build import TraceBuilder
 from tilelang_trace.trace.model import Mask
 
@@ -66,7 +66,7 @@ class CounterValues:
             if counter is None:
                 for number in numbers[rows[its]].tolist():
                     done = "a value on a track that is no counter, left out"
-                    self._packets.tell(number, findings.UNPLACED, done)
+                    self._packets.tell(number, rules.UNPLACED, done)
                 continue
             track = self._packets.tracks.tracks.get(key) if isinstance(key, int) else None
             its_values = values[its]

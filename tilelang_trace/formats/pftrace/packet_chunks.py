@@ -22,7 +22,7 @@ from tilelang_trace.formats.pftrace.wire import (
     top_level_places,
 )
 from tilelang_trace.formats.pftrace.wire_columns import PADDING, Ints
-from tilelang_trace.trace.findings import BROKEN_PACKET, CUT_OFF, Rule
+from tilelang_trace.trace.rules import BROKEN_PACKET, CUT_OFF, Rule
 
 CHUNK = 1 << 14
 """Packets that are read together: the columns of so many fit into a processor's cache."""

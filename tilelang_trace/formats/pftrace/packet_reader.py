@@ -30,10 +30,10 @@ from tilelang_trace.formats.pftrace.plain_chunk import PlainChunk
 from tilelang_trace.formats.pftrace.track_descriptors import TrackDescriptors
 from tilelang_trace.formats.pftrace.track_event_reader import TrackEventReader
 from tilelang_trace.formats.pftrace.track_keys import ThreadKey
-from tilelang_trace.trace import findings
+from tilelang_trace.trace import rules
 from tilelang_trace.trace.build import TraceBuilder
-from tilelang_trace.trace.findings import Rule
 from tilelang_trace.trace.json_values import Json
+from tilelang_trace.trace.rules import Rule
 
 if TYPE_CHECKING:
     from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
@@ -75,7 +75,7 @@ class PacketReader:
         faults: list[tuple[int, str]] = []
 
         def tell(place: int, rule: Rule, done: str) -> None:
-            if rule is not findings.CUT_OFF:
+            if rule is not rules.CUT_OFF:
                 faults.append((place, done))
             self._builder.finding(f"byte {place}", rule, done)
 
@@ -120,11 +120,11 @@ class PacketReader:
 
     def _tell_broken(self, number: int, place: int, error: Exception) -> None:
         if self._whole.ends_within_packet(place):  # it was cut, and filled with zeros
-            self.tell(number, findings.CUT_OFF, "no whole packet from here on, left out")
+            self.tell(number, rules.CUT_OFF, "no whole packet from here on, left out")
         else:
             self.tell(
                 number,
-                findings.BROKEN_PACKET,
+                rules.BROKEN_PACKET,
                 f"the packet can't be decoded ({error}), left out",
             )
 
@@ -136,7 +136,7 @@ class PacketReader:
         if told:
             if not state.is_valid and not needs_state:
                 done = "used nevertheless: no packet before them clears the state"
-                self.tell(number, findings.NAMES_WITHOUT_STATE, done)
+                self.tell(number, rules.NAMES_WITHOUT_STATE, done)
             if state.contradicts(told):
                 plain.read_until(number - plain.first)
             state.learn(told, number)
@@ -157,7 +157,7 @@ class PacketReader:
         if packet.HasField("clock_snapshot"):
             self.clocks.take(number, id_, packet.clock_snapshot)
         if packet.sequence_flags & _NEEDS_STATE and id_ and not state.is_valid:
-            self.tell(number, findings.NO_STATE, "left out")
+            self.tell(number, rules.NO_STATE, "left out")
             return
         clock = state.clock
         if packet.timestamp_clock_id:
@@ -177,7 +177,7 @@ class PacketReader:
             if state.is_valid:
                 self._take_thread(packet.thread_descriptor, state, number, plain)
             else:
-                self.tell(number, findings.NO_STATE, "its thread is not used for events")
+                self.tell(number, rules.NO_STATE, "its thread is not used for events")
         elif packet.HasField("process_descriptor"):
             self.tracks.take_process(packet.process_descriptor)
         elif packet.HasField("chrome_events"):
@@ -198,7 +198,7 @@ class PacketReader:
         if is_cleared or is_lost or has_defaults:
             plain.read_until(number - plain.first)
         if is_lost and known is not None:
-            self.tell(number, findings.LOST_PACKETS, "packets before it were lost")
+            self.tell(number, rules.LOST_PACKETS, "packets before it were lost")
         if is_cleared or is_lost:
             thread = known.thread if known is not None else None
             new = self._new_state(id_, is_cleared, thread)
@@ -243,7 +243,7 @@ class PacketReader:
                     self.documents[utf8(entry.name)] = orjson.loads(entry.json_value)
                 except ValueError:
                     done = f"{entry.name!r} is no JSON, left out"
-                    self.tell(number, findings.BAD_METADATA, done)
+                    self.tell(number, rules.BAD_METADATA, done)
 
 
 class _Whole:

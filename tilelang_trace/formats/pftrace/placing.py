@@ -27,12 +27,12 @@ from tilelang_trace.formats.pftrace.stack_lanes import StackLanes
 from tilelang_trace.formats.pftrace.track_keys import TrackKey
 from tilelang_trace.formats.pftrace.track_owners import TrackOwners
 from tilelang_trace.formats.pftrace.wire_columns import Ints
-from tilelang_trace.trace import failures, findings
+from tilelang_trace.trace import failures, rules
 from tilelang_trace.trace.arguments import ERROR_STATUSES, FAILED
 from tilelang_trace.trace.begin_end import Pairs, paired
 from tilelang_trace.trace.build import TraceBuilder
-from tilelang_trace.trace.findings import Rule
 from tilelang_trace.trace.model import Arguments, Ids, Mask
+from tilelang_trace.trace.rules import Rule
 
 _FARTHEST = 2**63 - 1
 _DEEPEST = 512
@@ -85,7 +85,7 @@ class Placing:
             self._is_sealed,
         )
         for number in self._numbers[is_lost].tolist():
-            packets.tell(number, findings.UNKNOWN_CLOCK, "left out")
+            packets.tell(number, rules.UNKNOWN_CLOCK, "left out")
         self._is_lost = is_lost
         self._times = _moved(times, opened.origin)
         self._counters = CounterValues(packets, self._owners, self._times, counters)
@@ -144,7 +144,7 @@ class Placing:
             group = track.parent, track.name
             if group in seen:
                 done = f"a further track {track.name!r}, kept as a row of its own"
-                self._packets.tell(track.number, findings.SHARED_NAME, done)
+                self._packets.tell(track.number, rules.SHARED_NAME, done)
             seen.add(group)
 
     # ------------------------------------------------------------------- instants and slices
@@ -235,7 +235,7 @@ class Placing:
         changed.
         """
         for event in events[pairs.of_event < 0].tolist():
-            self._tell(event, findings.END_WITHOUT_BEGIN, "left out")
+            self._tell(event, rules.END_WITHOUT_BEGIN, "left out")
         if not len(events):
             return
         step = np.where(begins, np.int8(1), np.int8(-1))
@@ -246,25 +246,25 @@ class Placing:
         if depth.max() - before.min() > _DEEPEST:
             depth -= np.repeat(before, sizes)
             for event in events[begins & (depth > _DEEPEST)].tolist():
-                self._tell(event, findings.TOO_DEEP, "kept where it is")
+                self._tell(event, rules.TOO_DEEP, "kept where it is")
         if self.is_ours:
             return
         times, begin_events = self._times[events], events[begins].tolist()
         for number in self._left_behind:
             done = "ends with what is around it"
-            self._tell(begin_events[number], findings.NEVER_ENDED, done)
+            self._tell(begin_events[number], rules.NEVER_ENDED, done)
         is_end = np.flatnonzero(~begins & (pairs.of_event >= 0))
         its_slice = pairs.of_event[is_end]
         begin_times = times[begins]
         for number in np.flatnonzero(pairs.begin != begin_times).tolist():
             done = f"moved by {int(pairs.begin[number] - begin_times[number])} ns"
-            self._tell(begin_events[number], findings.SHIFTED, done)
+            self._tell(begin_events[number], rules.SHIFTED, done)
         for at in np.flatnonzero(pairs.end[its_slice] != times[is_end]).tolist():
             slice_, time = its_slice[at], int(times[is_end[at]])
             if time == begin_times[slice_]:
-                rule, done = findings.EMPTY_SLICE, "lasted 0 ns, given 1 ns"
+                rule, done = rules.EMPTY_SLICE, "lasted 0 ns, given 1 ns"
             else:
-                rule, done = findings.SHIFTED, f"its end moved by {pairs.end[slice_] - time} ns"
+                rule, done = rules.SHIFTED, f"its end moved by {pairs.end[slice_] - time} ns"
             self._tell(int(events[is_end[at]]), rule, done)
 
     def _categories(self, begins: Ints) -> Ids:
@@ -305,7 +305,7 @@ class Placing:
 
         def lost(event: int, why: str) -> None:
             if not self.is_ours:
-                self._tell(event, findings.LOOSE_FLOW, f"{why}, the arrow is left out")
+                self._tell(event, rules.LOOSE_FLOW, f"{why}, the arrow is left out")
 
         begin = self._builder.begins.__getitem__
         self._builder.flows += arrows(steps, row_of, begin, lost, is_ours=self._is_sealed)

@@ -28,10 +28,10 @@ from tilelang_trace.formats.pftrace.plain_events import (
     plain_events,
 )
 from tilelang_trace.formats.pftrace.wire_columns import Ints, distinct
-from tilelang_trace.trace import findings
+from tilelang_trace.trace import rules
 from tilelang_trace.trace.collect import extend
-from tilelang_trace.trace.findings import Rule
 from tilelang_trace.trace.model import Column, ColumnType
+from tilelang_trace.trace.rules import Rule
 
 if TYPE_CHECKING:
     from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
@@ -150,7 +150,7 @@ class _Reading:
         is_lost = events.needs_state & ~is_valid[state]
         if is_lost.any():
             for packet in events.packet[is_lost].tolist():
-                self._tell(packet + chunk.first, findings.NO_STATE, "left out")
+                self._tell(packet + chunk.first, rules.NO_STATE, "left out")
             events, state = events.where(~is_lost), state[~is_lost]
         self._events = events
         self._numbers = events.packet + chunk.first

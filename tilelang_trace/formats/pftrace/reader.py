@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from tilelang_trace.formats.pftrace.packet_reader import PacketReader
 from tilelang_trace.formats.pftrace.placing import Placing
 from tilelang_trace.formats.pftrace.read_arguments import ReadArguments
-from tilelang_trace.trace import findings
+from tilelang_trace.trace import rules
 from tilelang_trace.trace.build import TraceBuilder
 from tilelang_trace.trace.json_values import Json
 
@@ -48,7 +48,7 @@ def read(data: bytes) -> TraceBuilder:
     for rows in placing.unfinished.values():
         for row in rows:
             where = placing.where(row, f", slice {names[builder.names[row]]!r}")
-            builder.finding(where, findings.NEVER_ENDED, "ends at the end of the trace")
+            builder.finding(where, rules.NEVER_ENDED, "ends at the end of the trace")
     if not placing.is_ours:
         builder.place = lambda row: placing.where(row)()
     _tell_of_the_whole(builder, packets, placing)
@@ -79,8 +79,8 @@ def _tell_of_the_whole(builder: TraceBuilder, packets: PacketReader, placing: Pl
     if placing.is_ours:
         return
     for name, number in packets.annotations.changed.items():
-        packets.tell(number, findings.CHANGED_NAME, f"the argument {name!r} keeps its name")
+        packets.tell(number, rules.CHANGED_NAME, f"the argument {name!r} keeps its name")
     if not packets.has_events:
         kinds = [f"{count} {kind}" for kind, count in packets.passed_by.most_common(5)]
         held = ", ".join(kinds) or "nothing else either"
-        builder.finding("byte 0", findings.NO_EVENTS, f"no track events; there is: {held}")
+        builder.finding("byte 0", rules.NO_EVENTS, f"no track events; there is: {held}")

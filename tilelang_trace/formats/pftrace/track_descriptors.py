@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from tilelang_trace.formats.pftrace.packet_sequence import utf8
 from tilelang_trace.formats.pftrace.track_keys import DEFAULT_TRACK, ThreadKey, TrackKey
-from tilelang_trace.trace import findings
-from tilelang_trace.trace.findings import Rule
+from tilelang_trace.trace import rules
+from tilelang_trace.trace.rules import Rule
 
 if TYPE_CHECKING:
     from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
@@ -76,7 +76,7 @@ class TrackDescriptors:
         """Take what a packet says of a track."""
         uuid = descriptor.uuid
         if not descriptor.HasField("uuid"):
-            self._tell(number, findings.INCOMPLETE_IDS, "a track without a uuid, passed by")
+            self._tell(number, rules.INCOMPLETE_IDS, "a track without a uuid, passed by")
             return
         track = self._track(number, descriptor)
         self._take_names(uuid, descriptor)
@@ -85,7 +85,7 @@ class TrackDescriptors:
             return
         if known.kind() != track.kind():
             done = f"another track with the uuid {uuid}, passed by"
-            self._tell(number, findings.CHANGED_TRACK, done)
+            self._tell(number, rules.CHANGED_TRACK, done)
         elif track.name and (not known.name or not track.is_merged):
             known.name = track.name
 
@@ -98,13 +98,13 @@ class TrackDescriptors:
                 thread = ThreadKey(its.pid, its.tid)
             else:
                 name = name or utf8(its.thread_name)
-                self._tell(number, findings.INCOMPLETE_IDS, "kept as a row that is no thread")
+                self._tell(number, rules.INCOMPLETE_IDS, "kept as a row that is no thread")
         elif descriptor.HasField("process"):
             if descriptor.process.HasField("pid"):
                 pid = descriptor.process.pid
             else:
                 name = name or utf8(descriptor.process.process_name)
-                self._tell(number, findings.INCOMPLETE_IDS, "kept as a row that is no process")
+                self._tell(number, rules.INCOMPLETE_IDS, "kept as a row that is no process")
         elif descriptor.HasField("counter"):
             name, counter = _counter(name, descriptor.counter)
         is_merged = descriptor.sibling_merge_behavior <= _MERGED_BY_NAME

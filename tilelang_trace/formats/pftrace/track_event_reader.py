@@ -27,8 +27,8 @@ from tilelang_trace.formats.pftrace.packet_sequence import (
 )
 from tilelang_trace.formats.pftrace.track_descriptors import TrackDescriptors
 from tilelang_trace.formats.pftrace.track_keys import ThreadCounterKey, TrackKey
-from tilelang_trace.trace import findings
-from tilelang_trace.trace.findings import Rule
+from tilelang_trace.trace import rules
+from tilelang_trace.trace.rules import Rule
 
 if TYPE_CHECKING:
     from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
@@ -61,7 +61,7 @@ class TrackEventReader:
         """Take the event of a packet, whose timestamp is on a clock."""
         event = packet.track_event
         if not packet.trusted_packet_sequence_id:
-            self._tell(number, findings.MISSING_SEQUENCE, "read nevertheless")
+            self._tell(number, rules.MISSING_SEQUENCE, "read nevertheless")
         time = packet.timestamp if packet.HasField("timestamp") else None
         if event.HasField("timestamp_delta_us") or event.timestamp_absolute_us:
             if time is not None and clock:
@@ -71,14 +71,14 @@ class TrackEventReader:
             if event.HasField("timestamp_delta_us"):
                 if state.reference is None:
                     done = "its time counts from a ThreadDescriptor that isn't there: left out"
-                    self._tell(number, findings.NO_STATE, done)
+                    self._tell(number, rules.NO_STATE, done)
                     return
                 state.reference[0] += event.timestamp_delta_us * 1000
                 time = state.reference[0]
         if time is None:
-            self._tell(number, findings.MISSING_TIME, "left out")
+            self._tell(number, rules.MISSING_TIME, "left out")
         elif not 0 <= time < _FARTHEST:
-            self._tell(number, findings.TIME_OUT_OF_RANGE, f"at {time} ns, left out")
+            self._tell(number, rules.TIME_OUT_OF_RANGE, f"at {time} ns, left out")
         else:
             self._add_event(number, time, clock, event, state)
 
@@ -97,7 +97,7 @@ class TrackEventReader:
         on: TrackKey | None = key
         if phase and kind != COUNTER:
             if phase not in KINDS:
-                self._tell(number, findings.UNKNOWN_PHASE, f"phase {phase!r}, left out")
+                self._tell(number, rules.UNKNOWN_PHASE, f"phase {phase!r}, left out")
                 return
             kind = KINDS[phase]
             on = track_of(phase, event, key, name, category)
@@ -107,7 +107,7 @@ class TrackEventReader:
         elif not phase and kind not in _EVENT_TYPES:
             reason = f"an event of type {kind}" if kind else "an event without a type"
         if reason or on is None:
-            self._tell(number, findings.UNPLACED, f"{reason}, left out")
+            self._tell(number, rules.UNPLACED, f"{reason}, left out")
             return
         arguments = self._annotations.arguments(event.debug_annotations, state, number)
         row = self._events.add(number, time, clock, kind, on, name, category, arguments)
@@ -148,7 +148,7 @@ class TrackEventReader:
             elif event.HasField("double_counter_value"):
                 events.add_value(row, key, event.double_counter_value, state.number)
             else:
-                self._tell(number, findings.UNPLACED, "an event of a counter without a value")
+                self._tell(number, rules.UNPLACED, "an event of a counter without a value")
         for values, own, default in (
             (event.extra_counter_values, event.extra_counter_track_uuids, state.counters[0]),
             (
@@ -162,7 +162,7 @@ class TrackEventReader:
                 events.add_value(row, uuid, float(value), state.number)
             if len(values) > len(uuids):
                 done = f"{len(values) - len(uuids)} further values of counters without a track"
-                self._tell(number, findings.UNPLACED, done)
+                self._tell(number, rules.UNPLACED, done)
         self._add_carried(row, event, key, state)
 
     def _add_carried(

@@ -19,10 +19,10 @@ from tilelang_trace.formats.pftrace.track_keys import (
     ThreadKey,
     TrackKey,
 )
-from tilelang_trace.trace import findings
+from tilelang_trace.trace import rules
 from tilelang_trace.trace.build import TraceBuilder
-from tilelang_trace.trace.findings import Rule
 from tilelang_trace.trace.model import CounterTrack, Lane
+from tilelang_trace.trace.rules import Rule
 
 _MOST_ANCESTORS = 100
 
@@ -182,7 +182,7 @@ class TrackOwners:
             self._owners[step] = owner
             self._levels[step] = level
             if is_lost or level > _MOST_ANCESTORS:
-                self._tell(self._tracks[step].number, findings.LOST_PARENT, "put at the top")
+                self._tell(self._tracks[step].number, rules.LOST_PARENT, "put at the top")
         return owner
 
     def _process_of(self, uuid: int, track: Track) -> int:
@@ -193,7 +193,7 @@ class TrackOwners:
         if number is None:
             if pid in self._processes:
                 done = f"two processes have the pid {pid}, both kept"
-                self._tell(track.number, findings.SHARED_ID, done)
+                self._tell(track.number, rules.SHARED_ID, done)
             name = self._descriptors.names.get(uuid) or self._descriptors.process_names.get(pid, "")
             number = self._builder.process(name, pid)
         self._processes[pid] = number
@@ -213,7 +213,7 @@ class TrackOwners:
         if number < 0:
             if key in self._threads:
                 done = f"two threads have the tid {key.tid}, both kept"
-                self._tell(track.number, findings.SHARED_ID, done)
+                self._tell(track.number, rules.SHARED_ID, done)
             names = self._descriptors
             name = names.names.get(uuid) or names.thread_names.get(key, "")
             number = self._builder.thread(process, name, key.tid)

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 
-from tilelang_trace.trace.findings import ENGINE, RULES, Finding, Findings, Rule
+from tilelang_trace.trace.findings import Finding, Findings
+from tilelang_trace.trace.rules import ENGINE, RULES, Rule
 
 PLACES = 5
 """Places that are shown of a rule when nobody says how many."""
