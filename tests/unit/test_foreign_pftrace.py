@@ -42,8 +42,8 @@ def instants(trace: Trace) -> list[str]:
 POINT = event("I", 5, "i")
 TOLD = {
     "missing-sequence": (thread(), event("I", 5, "i", sequence=0)),
-    "missing-time": (thread(), event("I", None)),
-    "time-out-of-range": (thread(), event("I", 2**63)),
+    "no-time": (thread(), event("I", None)),
+    "far-time": (thread(), event("I", 2**63)),
     "no-state": (thread(), POINT, event("I", 6, sequence=7, more=NEEDS)),
     "names-without-state": (
         packet('interned_data { event_names { iid: 1 name: "i" } }', sequence=3),
@@ -69,7 +69,7 @@ TOLD = {
     "unplaced": (thread(), packet("track_event { track_uuid: 5 }", 5)),
     "unknown-phase": (thread(), event("O", 5, "i")),
     "loose-flow": (thread(), event("I", 5, "i", "flow_ids: 3")),
-    "no-events": (thread(), packet("trace_uuid { msb: 1 }")),
+    "no-track-events": (thread(), packet("trace_uuid { msb: 1 }")),
     "empty-slice": (thread(), event("B", 5, "i"), event("E", 5)),
     "end-without-begin": (thread(), event("E", 5)),
     "never-ended": (thread(), event("B", 5, "i")),

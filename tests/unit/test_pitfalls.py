@@ -144,7 +144,7 @@ def counters(uuids: tuple[int, int]) -> list[TracePacket]:
 
 
 PROTOBUF: list[tuple[str, bytes]] = [
-    ("missing-time", trace(*SLICE, without("timestamp", track_event()))),
+    ("no-time", trace(*SLICE, without("timestamp", track_event()))),
     ("missing-sequence", trace(*SLICE, without("trusted_packet_sequence_id", track_event()))),
     ("no-state", trace(*SLICE, track_event(sequence_flags=2, timestamp=30))),
     (
@@ -180,7 +180,7 @@ PROTOBUF: list[tuple[str, bytes]] = [
             *(track_event(END, timestamp=1000 + time) for time in range(600)),
         ),
     ),
-    ("time-out-of-range", trace(*SLICE, track_event(INSTANT, timestamp=2**63 + 1))),
+    ("far-time", trace(*SLICE, track_event(INSTANT, timestamp=2**63 + 1))),
     ("changed-name", argument("a.b")),
     ("lost-parent", trace(row(8, parent_uuid=99), track_event(INSTANT, track_uuid=8))),
     (

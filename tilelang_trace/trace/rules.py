@@ -103,12 +103,15 @@ NO_EVENT = Rule(
 )
 NO_TIME = Rule(
     "no-time",
-    "drops events whose time is missing or no number; v52 refuses the whole file",
-    "convert leaves it out",
+    "drops events whose time is missing or no number; v52 refuses JSON as a whole",
+    "convert leaves it out; give each event a time",
     is_loss=True,
 )
 FAR_TIME = Rule(
-    "far-time", "shows it centuries away, or drops it", "convert leaves it out", is_loss=True
+    "far-time",
+    "drops it, shows it centuries away, or takes its time (from 2^63 ns on) for a negative one",
+    "convert leaves it out",
+    is_loss=True,
 )
 NO_DURATION = Rule(
     "no-duration",
@@ -287,18 +290,6 @@ MISSING_SEQUENCE = Rule(
     "drops the event",
     "convert writes it; each packet needs a trusted_packet_sequence_id above 0",
 )
-MISSING_TIME = Rule(
-    "missing-time",
-    "drops the event",
-    "give each event a timestamp; convert leaves out what has none",
-    is_loss=True,
-)
-TIME_OUT_OF_RANGE = Rule(
-    "time-out-of-range",
-    "drops the event: to it, the time is negative",
-    "times are below 2^63 ns; convert leaves the event out",
-    is_loss=True,
-)
 UNKNOWN_CLOCK = Rule(
     "unknown-clock",
     "drops the event: nothing relates its clock to that of the trace",
@@ -371,8 +362,8 @@ UNPLACED = Rule(
     "convert leaves it out",
     is_loss=True,
 )
-NO_EVENTS = Rule(
-    "no-events",
+NO_TRACK_EVENTS = Rule(
+    "no-track-events",
     "shows what else the file holds, and no slice",
     "record track events, or look at the file in Perfetto itself",
 )

@@ -83,4 +83,4 @@ def _tell_of_the_whole(builder: TraceBuilder, packets: PacketReader, placing: Pl
     if not packets.has_events:
         kinds = [f"{count} {kind}" for kind, count in packets.passed_by.most_common(5)]
         held = ", ".join(kinds) or "nothing else either"
-        builder.finding("byte 0", rules.NO_EVENTS, f"no track events; there is: {held}")
+        builder.finding("byte 0", rules.NO_TRACK_EVENTS, f"no track events; there is: {held}")

@@ -76,9 +76,9 @@ class TrackEventReader:
                 state.reference[0] += event.timestamp_delta_us * 1000
                 time = state.reference[0]
         if time is None:
-            self._tell(number, rules.MISSING_TIME, "left out")
+            self._tell(number, rules.NO_TIME, "left out")
         elif not 0 <= time < _FARTHEST:
-            self._tell(number, rules.TIME_OUT_OF_RANGE, f"at {time} ns, left out")
+            self._tell(number, rules.FAR_TIME, f"at {time} ns, left out")
         else:
             self._add_event(number, time, clock, event, state)
 
