@@ -10,6 +10,8 @@ from tilelang_trace.limits import DEEPEST, exceeded
 Json: TypeAlias = Any
 """A JSON value: None, bool, int, float, str, list or dict with string keys."""
 
+_CONTAINERS = (dict, list)
+
 
 def storable(value: Json, deepest: int = DEEPEST) -> Json:
     """A value that every format can hold, with the keys of objects in order.
@@ -39,10 +41,15 @@ def storable(value: Json, deepest: int = DEEPEST) -> Json:
 
 def levels(value: Json) -> int:
     """How deep lists and objects lie in each other: 1 of one that holds none."""
-    found, inside = 0, [value]
-    while inside := [part for part in inside if isinstance(part, (dict, list))]:
+    found, layer = 0, [value] if isinstance(value, _CONTAINERS) else []
+    while layer:
         found += 1
-        inside = [p for v in inside for p in (v.values() if isinstance(v, dict) else v)]
+        layer = [
+            part
+            for whole in layer
+            for part in (whole.values() if isinstance(whole, dict) else whole)
+            if isinstance(part, _CONTAINERS)
+        ]
     return found
 
 

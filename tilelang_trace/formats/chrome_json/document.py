@@ -8,7 +8,7 @@ behind it. Each byte is looked at a few times at most.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import islice
 
 import orjson
@@ -20,7 +20,7 @@ from tilelang_trace.formats.chrome_json.places import BOUNDARY, Places
 from tilelang_trace.formats.chrome_json.scan import Unfinished, end_of_string, end_of_value
 from tilelang_trace.trace import rules
 from tilelang_trace.trace.findings import Findings
-from tilelang_trace.trace.json_values import Json
+from tilelang_trace.trace.json_values import Json, levels
 from tilelang_trace.trace.rules import Rule
 
 _BROKEN = object()
@@ -211,7 +211,7 @@ class Document:
         try:
             value = orjson.loads(text)
             brackets = text.count(b"{") + text.count(b"[")
-            if brackets <= self._nesting or not _is_deeper([value], self._nesting + 1):
+            if brackets <= self._nesting or levels(value) <= self._nesting:
                 return value, text
         except orjson.JSONDecodeError:
             pass
@@ -293,7 +293,7 @@ class Document:
             return False
         brackets = text.count(b"{") + text.count(b"[")
         if set(map(type, events)) != {dict} or (
-            brackets - len(events) >= self._nesting and _is_deeper(events, self._nesting + 1)
+            brackets - len(events) >= self._nesting and levels(events) > self._nesting + 1
         ):
             return False
         self._add(with_exact_times(text, events), start, stop)
@@ -362,19 +362,3 @@ class Document:
             return False
         event = self._value(text)
         return isinstance(event, dict) and "ph" in event
-
-
-def _is_deeper(values: list[Json], levels: int) -> bool:
-    """Whether this list has more levels of lists and objects."""
-    layer: list[Json] = [values]
-    for _ in range(levels):
-        layer = list(_inside(layer))
-        if not layer:
-            return False
-    return True
-
-
-def _inside(layer: list[Json]) -> Iterator[Json]:
-    for value in layer:
-        items = value.values() if value.__class__ is dict else value
-        yield from (item for item in items if item.__class__ is dict or item.__class__ is list)

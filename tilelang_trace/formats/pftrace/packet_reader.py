@@ -30,6 +30,7 @@ from tilelang_trace.formats.pftrace.plain_chunk import PlainChunk
 from tilelang_trace.formats.pftrace.track_descriptors import TrackDescriptors
 from tilelang_trace.formats.pftrace.track_event_reader import TrackEventReader
 from tilelang_trace.formats.pftrace.track_keys import ThreadKey
+from tilelang_trace.formats.pftrace.wire import top_level_places
 from tilelang_trace.trace import rules
 from tilelang_trace.trace.build import TraceBuilder
 from tilelang_trace.trace.json_values import Json
@@ -83,7 +84,7 @@ class PacketReader:
         for chunk in chunks(data, tell, is_live=is_live):
             self.places.add(chunk)
             self._take(chunk)
-        if not self._good and (faults or self._builder.findings.counts["broken-packet"]):
+        if not self._good and (faults or self._builder.findings.counts[rules.BROKEN_PACKET.name]):
             place, fault = (faults or [(0, "no packet can be decoded")])[0]
             raise UserError(f"not a Perfetto trace: byte {place}: {fault}")
 
@@ -265,8 +266,6 @@ class _Whole:
                 end = max(0, end - self._BLOCK)
             tail = self._data[max(0, end - self._BLOCK) : end]
             self._end = end - len(tail) + len(tail.rstrip(b"\0"))
-        from tilelang_trace.formats.pftrace.wire import top_level_places
-
         try:
             _, _, _, stop = next(top_level_places(self._data, place))
         except (ValueError, StopIteration):

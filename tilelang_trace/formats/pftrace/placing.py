@@ -139,7 +139,7 @@ class Placing:
         used: Ints = np.bincount(self._events.column(self._events.tracks))
         for uuid, track in self._packets.tracks.tracks.items():
             number = self._events.keys.get(uuid, len(used))
-            if number >= len(used) or not used[number] or not track.is_mergeable():
+            if number >= len(used) or not used[number] or not track.is_merged():
                 continue
             group = track.parent, track.name
             if group in seen:

@@ -18,7 +18,9 @@ from tilelang_trace.trace.rules import Rule
 if TYPE_CHECKING:
     from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
 
-_MERGED_BY_NAME, _NEVER_MERGED = 1, 2
+_MERGED_BY_NAME = 1
+"""A track says that siblings of its name are shown as one (0: it doesn't say); above: never."""
+
 _UNITS = {1: "ns", 2: "count", 3: "bytes"}
 _BUILTIN_COUNTERS = {1: ("thread_time", "ns"), 2: ("thread_instruction_count", "count")}
 
@@ -44,13 +46,13 @@ class Track:
     pid: int | None
     """Of a track that is a process."""
     counter: Counter | None
-    is_merged: bool
-    """Whether it is shown together with siblings of its name."""
+    may_merge: bool
+    """Whether it allows that siblings of its name are shown as one with it."""
 
-    def is_mergeable(self) -> bool:
-        """Whether Perfetto shows it together with siblings of its name."""
+    def is_merged(self) -> bool:
+        """Whether Perfetto shows siblings of its name as one with it."""
         is_row = self.thread is None and self.pid is None and self.counter is None
-        return is_row and self.is_merged and bool(self.name)
+        return is_row and self.may_merge and bool(self.name)
 
     def kind(self) -> tuple[object, ...]:
         """What doesn't change."""
@@ -86,7 +88,7 @@ class TrackDescriptors:
         if known.kind() != track.kind():
             done = f"another track with the uuid {uuid}, passed by"
             self._tell(number, rules.CHANGED_TRACK, done)
-        elif track.name and (not known.name or not track.is_merged):
+        elif track.name and (not known.name or not track.may_merge):
             known.name = track.name
 
     def _track(self, number: int, descriptor: pb.TrackDescriptor) -> Track:
@@ -107,9 +109,9 @@ class TrackDescriptors:
                 self._tell(number, rules.INCOMPLETE_IDS, "kept as a row that is no process")
         elif descriptor.HasField("counter"):
             name, counter = _counter(name, descriptor.counter)
-        is_merged = descriptor.sibling_merge_behavior <= _MERGED_BY_NAME
+        may_merge = descriptor.sibling_merge_behavior <= _MERGED_BY_NAME
         parent = descriptor.parent_uuid if descriptor.uuid != DEFAULT_TRACK else DEFAULT_TRACK
-        return Track(number, parent, name, thread, pid, counter, is_merged)
+        return Track(number, parent, name, thread, pid, counter, may_merge)
 
     def _take_names(self, uuid: int, descriptor: pb.TrackDescriptor) -> None:
         thread, process = descriptor.thread.thread_name, descriptor.process.process_name

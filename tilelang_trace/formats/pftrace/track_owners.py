@@ -8,6 +8,7 @@ tracks belong to what their ancestors are.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 from tilelang_trace.formats.pftrace.track_descriptors import Track, TrackDescriptors
@@ -84,12 +85,9 @@ class TrackOwners:
             if is_process and thread is not None:
                 process = builder.threads[thread].process
             if is_process and process is not None:
-                builder.processes[process] = builder.processes[process].__class__(
-                    name, builder.processes[process].pid
-                )
+                builder.processes[process] = replace(builder.processes[process], name=name)
             elif not is_process and thread is not None:
-                known = builder.threads[thread]
-                builder.threads[thread] = known.__class__(known.process, name, known.tid)
+                builder.threads[thread] = replace(builder.threads[thread], name=name)
 
     def name(self, key: TrackKey) -> str:
         """The name of a track, "" if it has none."""
