@@ -332,7 +332,7 @@ def test_compressed_packets_that_are_cut_give_what_is_whole() -> None:
 def test_compressed_packets_that_unpack_to_too_much_are_refused() -> None:
     data = squeezed(bytes(1 << 16))
     few = limits.Limits(unpacked_bytes=1 << 15)
-    with limits.using(few), pytest.raises(UserError, match=r"refused: .*byte 0.*unpacked_bytes"):
+    with limits.using(few), pytest.raises(UserError, match=r"refused: .*unpacked_bytes"):
         reader.read(data)
 
 

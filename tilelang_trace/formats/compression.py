@@ -44,6 +44,8 @@ _OTHERS = (
 )
 _UNPACKED_BY = {b"\x28\xb5\x2f\xfd": ("zstd", "zstd -d"), b"\x04\x22\x4d\x18": ("lz4", "lz4 -d")}
 _ERRORS = (zlib.error, OSError, lzma.LZMAError, EOFError)
+_EITHER_HEADER = 47
+"""For zlib: the data have its own header or that of gzip."""
 
 
 class Budget:
@@ -89,6 +91,18 @@ def uncompressed(data: bytes, budget: Budget | None = None, told: Findings | Non
     raise UserError(f"refused: compressed more than {_MOST_LAYERS - 1} times over")
 
 
+def inflated(data: bytes, budget: Budget) -> tuple[bytes, str]:
+    """What comes out of data of zlib or gzip, and what is wrong with them in words (else ""); it is
+    taken off the budget. Raises UserError if it is too much.
+    """
+    content = io.BytesIO()
+    try:
+        _, is_whole = _member(zlib.decompressobj(_EITHER_HEADER), data, 0, content, budget)
+    except zlib.error as error:
+        return content.getvalue(), f"damaged ({error})"
+    return content.getvalue(), "" if is_whole else "cut"
+
+
 def _compression_of(data: bytes) -> _Compression | None:
     for magic, (name, command) in _UNPACKED_BY.items():
         if data.startswith(magic):
@@ -110,9 +124,8 @@ def _unpacked(known: _Compression, data: bytes, budget: Budget, told: Findings) 
     if known is not _GZIP:
         told.add("byte 0", rules.COMPRESSION, f"unpacked: {known.name}")
     content, place = io.BytesIO(), 0
-    while data.startswith(known.magic, place) and (
-        place < len(data) and (known.magic or not place)
-    ):
+    # One member, and those behind it that begin as the first one does (zlib's have no mark).
+    while place == 0 or (known.magic and data.startswith(known.magic, place)):
         try:
             place, is_whole = _member(known.stream(), data, place, content, budget)
         except _ERRORS as error:
@@ -141,7 +154,7 @@ def _member(
     while place < len(data) and not stream.eof:
         piece = data[place : place + size]
         before = stream.copy() if hasattr(stream, "copy") else None
-        kept = content.tell()
+        kept, left = content.tell(), budget.left
         try:
             for out in _fed(stream, piece):
                 budget.take(len(out))
@@ -150,6 +163,7 @@ def _member(
             if before is not None:  # what came out of the piece before the damage is not lost
                 content.seek(kept)
                 content.truncate()
+                budget.left = left
                 _drain(before, piece, content, budget)
             raise
         place += len(piece)

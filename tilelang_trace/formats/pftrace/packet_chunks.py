@@ -205,7 +205,7 @@ def _unpacked(found: Iterator[Chunk], unpacker: Unpacker, tell: Tell) -> Iterato
         for index in compressed:
             yield from joining.add(_part(chunk, done, index))
             place = chunk.places[index]
-            inner, fault = unpacker.unpack(chunk.packet(index), place)
+            inner, fault = unpacker.unpack(chunk.packet(index))
             if fault:
                 tell(place, BROKEN_PACKET, fault)
 

@@ -6,20 +6,13 @@ by zlib or gzip, field 133 by zstd.
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tilelang_trace import limits
+from tilelang_trace.formats.compression import Budget, inflated
 from tilelang_trace.formats.pftrace.wire import fields
 
-_ZLIB, _ZSTD = 50, 133
-_EITHER_HEADER = 47
-"""For zlib: the data has its own header or that of gzip."""
-
-_PIECE = 1 << 20
-_PLAIN_BYTES = 256 << 20
-"""What is larger may only be so many times as large as it is compressed."""
+_ZLIB = 50
 
 _MOST_LEVELS = 16
 """Compressed packets in compressed ones: tracing services write one level."""
@@ -29,10 +22,7 @@ class Unpacker:
     """Unpacks what is in packets of one file, all in all no more than the limits allow."""
 
     def __init__(self, file_bytes: int) -> None:
-        allowed = limits.current()
-        by_ratio = max(_PLAIN_BYTES, allowed.unpacked_times * file_bytes)
-        self._left = min(allowed.unpacked_bytes, by_ratio)
-        self._limit = "unpacked_times" if by_ratio < allowed.unpacked_bytes else "unpacked_bytes"
+        self._budget = Budget(file_bytes)
         self._level = 0
 
     @contextmanager
@@ -42,7 +32,7 @@ class Unpacker:
         yield
         self._level -= 1
 
-    def unpack(self, packet: bytes, place: int) -> tuple[bytes, str]:
+    def unpack(self, packet: bytes) -> tuple[bytes, str]:
         """The packets that lie in one, as the bytes of a file, and what is wrong with them in words
         (else ""). Raises UserError if they are too much.
         """
@@ -54,22 +44,5 @@ class Unpacker:
             return b"", f"the packet can't be decoded ({error}), left out"
         if _ZLIB not in found:
             return b"", "its packets are compressed by zstd, which can't be read, left out"
-        inflate = zlib.decompressobj(_EITHER_HEADER)
-        pieces = []
-        data = found[_ZLIB]
-        try:
-            while not inflate.eof:
-                piece = inflate.decompress(data, _PIECE)
-                data = inflate.unconsumed_tail
-                if not piece and not data:
-                    break
-                pieces.append(piece)
-                self._left -= len(piece)
-                if self._left < 0:
-                    raise limits.exceeded(
-                        f"the compressed packets at byte {place} unpack to too much", self._limit
-                    )
-        except zlib.error as error:
-            return b"".join(pieces), f"its compressed packets are damaged ({error})"
-        fault = "" if inflate.eof else "its compressed packets are cut"
-        return b"".join(pieces), fault
+        content, fault = inflated(found[_ZLIB], self._budget)
+        return content, f"its compressed packets are {fault}" if fault else ""
