@@ -28,12 +28,11 @@ _WIDTHS = {"utf-16": 2, "utf-32": 4}
 
 def utf8(data: bytes, told: Findings | None = None) -> bytes:
     """The text in UTF-8, and that it was in something else told; other data as they are."""
-    for begin, encoding in _MARKS + _BRACKETS:
-        if data.startswith(begin):
-            break
-    else:
+    found = next((each for each in _MARKS + _BRACKETS if data.startswith(each[0])), None)
+    if found is None:
         return data
-    text = data[len(begin) :] if (begin, encoding) in _MARKS else data
+    begin, encoding = found
+    text = data[len(begin) :] if found in _MARKS else data
     name = encoding.removesuffix("-le").removesuffix("-be")
     if told is not None:
         without_mark = "read without its byte-order mark"

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from tilelang_trace.formats.pftrace.event_columns import FARTHEST
 from tilelang_trace.formats.pftrace.packets import CLOCK_BOOTTIME, CLOCK_MONOTONIC
 from tilelang_trace.formats.pftrace.wire_columns import Ints
 from tilelang_trace.trace.model import Mask
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 _SEQUENCE_CLOCKS = range(64, 128)
 _MOST_STEPS = 4
-_FARTHEST = 2**63 - 1
 
 TRACE_CLOCK, MONOTONIC_CLOCK = 0, 1
 """Numbers of clocks: that of the trace, which times have that name none; and the monotonic one, of
@@ -60,7 +60,7 @@ class Clocks:
 
     def tick(self, number: int, clock: int, time: int, is_absolute: bool = False) -> None:
         """Take notice that a packet without an event has a time."""
-        for column, entry in zip(self._ticks, (number, clock, min(time, _FARTHEST), is_absolute)):
+        for column, entry in zip(self._ticks, (number, clock, min(time, FARTHEST), is_absolute)):
             column.append(entry)
 
     def take(self, number: int, sequence: int, snapshot: pb.ClockSnapshot) -> None:
@@ -71,7 +71,7 @@ class Clocks:
             unit = self._units.setdefault(
                 clock, _Unit(entry.unit_multiplier_ns or 1, entry.is_incremental)
             )
-            shown[clock] = min(entry.timestamp * unit.ns, _FARTHEST)
+            shown[clock] = min(entry.timestamp * unit.ns, FARTHEST)
             if unit.is_incremental:
                 self.tick(number, clock, shown[clock], is_absolute=True)
         if shown:
@@ -151,7 +151,7 @@ class Clocks:
     def _absolute(self, clock: int, numbers: Ints, times: Ints, ticks: _Ticks) -> Ints:
         """Times of one clock in ns, not as deltas."""
         unit = self._units.get(clock, _Unit(1, False))
-        times = np.where(times > _FARTHEST // unit.ns, -1, times * np.int64(unit.ns))
+        times = np.where(times > FARTHEST // unit.ns, -1, times * np.int64(unit.ns))
         if not unit.is_incremental:
             return times
         of_clock = ticks.of(clock)

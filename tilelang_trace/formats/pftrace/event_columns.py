@@ -16,6 +16,9 @@ from tilelang_trace.trace.collect import ArgumentCollector, StringTable, extend
 from tilelang_trace.trace.json_values import Json
 from tilelang_trace.trace.model import Ids
 
+FARTHEST = 2**63 - 1
+"""The last time, ns: Perfetto takes those behind it for negative ones."""
+
 SLICE_BEGIN, SLICE_END, INSTANT, COUNTER = 1, 2, 3, 4
 """The kinds of events, as TrackEvent counts them."""
 COMPLETE, POINT = 5, 6

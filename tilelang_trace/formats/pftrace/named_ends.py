@@ -10,18 +10,38 @@ from __future__ import annotations
 import numpy as np
 
 from tilelang_trace.formats.pftrace.wire_columns import Ints
-from tilelang_trace.trace.begin_end import Pairs
+from tilelang_trace.trace.begin_end import Pairs, paired
 from tilelang_trace.trace.model import Ids, Mask
 
 _ANY = -1
 
 
-def stacks_to_pair_by_name(
+def paired_by_name(
+    stack: Ids, times: Ints, begins: Mask, names: Ids, categories: Ids, nothing: int
+) -> tuple[Pairs, list[int]]:
+    """The slices of begin and end events, and which of them never ended although one around them
+    did: they end with that. Those of a stack stand together, in the order of time; `nothing` is the
+    id of the empty text.
+    """
+    pairs = paired(stack, times, begins)
+    by_name = set(_stacks_to_pair_by_name(stack, begins, names, categories, nothing, pairs))
+    left_behind = []
+    if by_name:
+        starts = np.flatnonzero(np.diff(stack, prepend=stack[:1] - 1)).tolist()
+        for start, stop in zip(starts, [*starts[1:], len(stack)]):
+            if int(stack[start]) in by_name:
+                events = slice(start, stop)
+                left_behind += _pair_by_name(
+                    events, times, begins, names, categories, nothing, pairs
+                )
+    return pairs, left_behind
+
+
+def _stacks_to_pair_by_name(
     stack: Ids, begins: Mask, names: Ids, categories: Ids, nothing: int, pairs: Pairs
 ) -> list[int]:
     """The stacks on which an end says something else than the slice that it would end if all ended
-    the innermost one. The columns are those of begin and end events; `nothing` is the id of the
-    empty text.
+    the innermost one.
     """
     speaks = ~begins & ((names != nothing) | (categories != nothing))
     if not speaks.any():
@@ -39,7 +59,7 @@ def _fits(said: Ids, known: Ids, nothing: int) -> Mask:
     return fits
 
 
-def pair_by_name(
+def _pair_by_name(
     events: slice,
     times: Ints,
     begins: Mask,
@@ -48,9 +68,7 @@ def pair_by_name(
     nothing: int,
     pairs: Pairs,
 ) -> list[int]:
-    """Put the pairs of one stack right, whose events these are. Returns the slices that never
-    ended although one around them did: they end with that.
-    """
+    """Put the pairs of one stack right, whose events these are; returns what is left behind."""
     first = int(np.count_nonzero(begins[: events.start]))
     stack = _Open(nothing)
     of_event: list[int] = []

@@ -14,13 +14,14 @@ from tilelang_trace.formats.pftrace.event_columns import (
     ARRIVES_NEXT,
     COMPLETE,
     COUNTER,
+    FARTHEST,
     INSTANT,
     SLICE_BEGIN,
     SLICE_END,
     StackEvents,
 )
-from tilelang_trace.formats.pftrace.flow_arrows import Step, arrows
-from tilelang_trace.formats.pftrace.named_ends import pair_by_name, stacks_to_pair_by_name
+from tilelang_trace.formats.pftrace.flow_arrows import Around, Step, arrows
+from tilelang_trace.formats.pftrace.named_ends import paired_by_name
 from tilelang_trace.formats.pftrace.packet_reader import PacketReader
 from tilelang_trace.formats.pftrace.read_arguments import ReadArguments, arguments_of
 from tilelang_trace.formats.pftrace.stack_lanes import StackLanes
@@ -29,14 +30,11 @@ from tilelang_trace.formats.pftrace.track_owners import TrackOwners
 from tilelang_trace.formats.pftrace.wire_columns import Ints
 from tilelang_trace.trace import failures, rules
 from tilelang_trace.trace.arguments import ERROR_STATUSES, FAILED
-from tilelang_trace.trace.begin_end import Pairs, paired
+from tilelang_trace.trace.begin_end import Pairs
 from tilelang_trace.trace.build import TraceBuilder
 from tilelang_trace.trace.model import Arguments, Ids, Mask
+from tilelang_trace.trace.nesting import DEEPEST
 from tilelang_trace.trace.rules import Rule
-
-_FARTHEST = 2**63 - 1
-_DEEPEST = 512
-"""So many slices may be around each other in Perfetto."""
 
 
 class Placing:
@@ -171,7 +169,14 @@ class Placing:
         in_pairs = (kinds == SLICE_BEGIN) | (kinds == SLICE_END)
         events, its_stack = order[in_pairs], stack[in_pairs]
         begins = self._kinds[events] == SLICE_BEGIN
-        pairs = self._paired(events, its_stack, begins)
+        pairs, self._left_behind = paired_by_name(
+            its_stack,
+            self._times[events],
+            begins,
+            self._names[events],
+            self._category_ids[events],
+            builder.strings.id(""),
+        )
         begin_events = events[begins]
 
         whole = np.flatnonzero(kinds == COMPLETE)
@@ -202,25 +207,6 @@ class Placing:
         self._tell_of_pairs(events, its_stack, begins, pairs)
         return row
 
-    def _paired(self, events: Ints, stack: Ids, begins: Mask) -> Pairs:
-        """The slices of begin and end events."""
-        times = self._times[events]
-        pairs = paired(stack, times, begins)
-        nothing = self._builder.strings.id("")
-        names = self._names[events], self._category_ids[events]
-        by_name = set(stacks_to_pair_by_name(stack, begins, *names, nothing, pairs))
-        self._left_behind = []
-        if by_name:
-            starts = np.flatnonzero(np.diff(stack, prepend=stack[:1] - 1)).tolist()
-            stops = [*starts[1:], len(stack)]
-            for start, stop in zip(starts, stops):
-                if int(stack[start]) in by_name:
-                    of_stack = slice(start, stop)
-                    self._left_behind += pair_by_name(
-                        of_stack, times, begins, *names, nothing, pairs
-                    )
-        return pairs
-
     def _whole_ends(self, events: Ints) -> Ints:
         """The ends of slices that are one event each."""
         rows, durations = (np.array(column) for column in self._events.durations)
@@ -228,7 +214,7 @@ class Placing:
         if len(events):
             duration[rows] = durations
         times = self._times[events]
-        return times + np.minimum(duration[events] if len(events) else 0, _FARTHEST - times)
+        return times + np.minimum(duration[events] if len(events) else 0, FARTHEST - times)
 
     def _tell_of_pairs(self, events: Ints, stack: Ids, begins: Mask, pairs: Pairs) -> None:
         """Tell of ends without a begin, of slices that are too deep, and of times that were
@@ -243,9 +229,9 @@ class Placing:
         first = np.flatnonzero(np.diff(stack, prepend=stack[:1] - np.int32(1)))
         before = depth[first] - step[first]
         sizes = np.diff(first, append=len(stack))
-        if depth.max() - before.min() > _DEEPEST:
+        if depth.max() - before.min() > DEEPEST:
             depth -= np.repeat(before, sizes)
-            for event in events[begins & (depth > _DEEPEST)].tolist():
+            for event in events[begins & (depth > DEEPEST)].tolist():
                 self._tell(event, rules.TOO_DEEP, "kept where it is")
         if self.is_ours:
             return
@@ -296,7 +282,9 @@ class Placing:
         kept[order] = True
         row_of = {event: int(row[event]) for event, _, _ in flows if kept[event]}
         nexts = {event for event, _, does in flows if does == ARRIVES_NEXT}
-        row_of |= self._around({e for e, at in row_of.items() if at < 0}, nexts, row, order, parts)
+        around = Around(row, self._times, self._kinds, self._builder.ends)
+        wanted = {event for event, at in row_of.items() if at < 0}
+        row_of |= around.rows_of(wanted, nexts, [order[part.first : part.stop] for part in parts])
         steps = (
             (flow, Step.of(int(self._times[event]), int(self._numbers[event]), event, does))
             for event, flow, does in flows
@@ -309,45 +297,6 @@ class Placing:
 
         begin = self._builder.begins.__getitem__
         self._builder.flows += arrows(steps, row_of, begin, lost, is_ours=self._is_sealed)
-
-    def _around(
-        self,
-        wanted: set[int],
-        nexts: set[int],
-        row: Ids,
-        order: Ints,
-        parts: list[StackEvents],
-    ) -> dict[int, int]:
-        """The slices around events that are none of a slice: their rows, -1 where there is none; of
-        `nexts` those that begin next.
-        """
-        found = dict.fromkeys(wanted, -1)
-        is_wanted = np.zeros(len(self._events), np.bool_)
-        is_wanted[list(wanted)] = True
-        ends = self._builder.ends
-        for part in parts if wanted else ():
-            events = order[part.first : part.stop]
-            if not is_wanted[events].any():
-                continue
-            open_rows: dict[int, int] = {}
-            waiting: list[int] = []
-            for event, kind in zip(events.tolist(), self._kinds[events].tolist()):
-                at, time = int(row[event]), int(self._times[event])
-                while open_rows and next(reversed(open_rows.values())) <= time:
-                    open_rows.popitem()
-                if kind in (SLICE_BEGIN, COMPLETE):
-                    # Where an end is, is seen when it comes; of a whole slice it is known.
-                    open_rows[at] = ends[at] if kind == COMPLETE else _FARTHEST
-                    found.update(dict.fromkeys(waiting, at))
-                    waiting.clear()
-                elif kind == SLICE_END:
-                    open_rows.pop(at, None)
-                elif event in wanted:
-                    if event in nexts:
-                        waiting.append(event)
-                    elif open_rows:
-                        found[event] = next(reversed(open_rows))
-        return found
 
 
 def _moved(times: Ints, origin: int) -> Ints:

@@ -34,7 +34,7 @@ BOOL, UINT, INT, TEXT, DOUBLE = 2 << 3, 3 << 3, 4 << 3, 17 << 3, 5 << 3 | _FIXED
 _STATE_CLEARED, _NEEDS_STATE = np.uint64(1), np.uint64(2)
 _COUNTER = 4
 _LARGEST_ID = 2**31
-_FARTHEST = 2**63
+_BEYOND_INT64 = 2**63
 
 
 @dataclass(frozen=True)
@@ -195,7 +195,7 @@ def plain_events(data: bytes, starts: Ints, stops: Ints) -> PlainEvents:
         & has_event
         & (flags & _STATE_CLEARED == 0)
         & has_time
-        & (time < _FARTHEST)
+        & (time < _BEYOND_INT64)
         & (sequence > 0)
         & (sequence < _LARGEST_ID)
     )
@@ -274,7 +274,7 @@ def _annotations(
         & (name > 0)
         & (name < _LARGEST_ID)
         & ~((kind == TEXT) & (value >= _LARGEST_ID))
-        & ~((kind == UINT) & (value >= _FARTHEST))
+        & ~((kind == UINT) & (value >= _BEYOND_INT64))
     )
     if is_plain.all():
         none = event[:0]

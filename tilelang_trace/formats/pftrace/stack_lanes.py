@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilelang_trace.formats.pftrace.event_columns import (
+    FARTHEST,
     SLICE_BEGIN,
     SLICE_END,
     EventColumns,
@@ -20,8 +21,6 @@ from tilelang_trace.formats.pftrace.wire_columns import Ints
 from tilelang_trace.trace import failures
 from tilelang_trace.trace.build import TraceBuilder
 from tilelang_trace.trace.model import Ids
-
-_FARTHEST = 2**63 - 1
 
 
 class StackLanes:
@@ -103,7 +102,7 @@ class StackLanes:
                 is_open = np.count_nonzero(kinds == SLICE_BEGIN) > np.count_nonzero(
                     kinds == SLICE_END
                 )
-                stop = _FARTHEST if is_open else int(self._times[events[-1]])
+                stop = FARTHEST if is_open else int(self._times[events[-1]])
                 spans.append((int(self._times[events[0]]), stop, part.stack))
             else:
                 lanes[part.stack] = self._known_lanes[keys[part.stack]]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from tilelang_trace.formats.pftrace.annotations import AnnotationReader
 from tilelang_trace.formats.pftrace.clock_times import MONOTONIC_CLOCK, Clocks
-from tilelang_trace.formats.pftrace.event_columns import COMPLETE, COUNTER, EventColumns
+from tilelang_trace.formats.pftrace.event_columns import COMPLETE, COUNTER, FARTHEST, EventColumns
 from tilelang_trace.formats.pftrace.legacy_events import (
     KINDS,
     METADATA,
@@ -33,7 +33,6 @@ from tilelang_trace.trace.rules import Rule
 if TYPE_CHECKING:
     from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
 
-_FARTHEST = 2**63
 _EVENT_TYPES = range(1, COUNTER + 1)
 _CARRIED = ("thread_time", "thread_instruction_count")
 """The counters that events of threads carry along."""
@@ -77,7 +76,7 @@ class TrackEventReader:
                 time = state.reference[0]
         if time is None:
             self._tell(number, rules.NO_TIME, "left out")
-        elif not 0 <= time < _FARTHEST:
+        elif not 0 <= time <= FARTHEST:
             self._tell(number, rules.FAR_TIME, f"at {time} ns, left out")
         else:
             self._add_event(number, time, clock, event, state)
