@@ -19,6 +19,7 @@ from tests.traces import TRACES, failed_compile, main_thread, nested_compile, on
 from tilelang_trace.errors import UserError
 from tilelang_trace.formats import files
 from tilelang_trace.formats.pftrace.wire import field_bytes, field_varint
+from tilelang_trace.formats.whole_files import write_whole
 from tilelang_trace.trace.assemble import Parts, assemble
 from tilelang_trace.trace.build import TraceBuilder
 from tilelang_trace.trace.findings import Findings
@@ -318,7 +319,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(
     path = tmp_path / "a.json"
     path.write_bytes(b"old")
     with pytest.raises(type(error)):
-        files.write_whole(path, fails_midway(error))
+        write_whole(path, fails_midway(error))
     assert path.read_bytes() == b"old"
     assert [entry.name for entry in tmp_path.iterdir()] == ["a.json"]
 
@@ -328,7 +329,7 @@ def test_a_full_disk_is_one_line_and_leaves_the_old_file(tmp_path: Path) -> None
     path.write_bytes(b"old")
     full = OSError(errno.ENOSPC, "No space left on device")
     with pytest.raises(UserError, match=r"a\.json.*No space left on device"):
-        files.write_whole(path, fails_midway(full))
+        write_whole(path, fails_midway(full))
     assert path.read_bytes() == b"old"
     assert [entry.name for entry in tmp_path.iterdir()] == ["a.json"]
 

@@ -68,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write the bundle, and say what is in it. Raises UserError."""
-    from tilelang_trace.formats import files
+    from tilelang_trace.formats.whole_files import write_whole
     from tilelang_trace.opening import open_compile
     from tilelang_trace.sharing.bundle import bundle
     from tilelang_trace.sharing.redaction.choice import Redaction
@@ -92,9 +92,9 @@ def run(options: argparse.Namespace) -> int:
     choice = bundle.Choice(None if options.redact == "none" else redaction, options.verify)
     with progress.shown():
         made = bundle.make_bundle(traces, output, choice)
-        files.write_whole(output, [made.archive])
+        write_whole(output, [made.archive])
     if options.picture:
-        files.write_whole(options.picture, [made.picture])
+        write_whole(options.picture, [made.picture])
     if options.print_issue:
         print(made.issue, end="")
     return _tell(output, made)

@@ -36,6 +36,7 @@ from tilelang_trace.formats.archives.members import Member
 from tilelang_trace.formats.archives.writing import zipped
 from tilelang_trace.formats.clocks import shift_in
 from tilelang_trace.formats.pftrace.writer import boot_time_of
+from tilelang_trace.formats.whole_files import write_whole
 from tilelang_trace.trace.json_values import Json
 from tilelang_trace.trace.model import Trace
 
@@ -85,7 +86,7 @@ class Packed:
 
 def write_both(base: Original, new: Original, output: str | os.PathLike[str]) -> None:
     """Write the archive of a comparison, whole or not at all. Raises UserError."""
-    files.write_whole(output, [packed({"base": base, "new": new}).data])
+    write_whole(output, [packed({"base": base, "new": new}).data])
 
 
 def packed(originals: Mapping[str, Original]) -> Packed:
