@@ -1,7 +1,7 @@
 """Slices from begin and end events: one stack a lane, with times that only grow.
 
-`OpenSlices` goes from event to event; `paired` takes all of many lanes at once. (Ends that close
-by name: `named_ends`.)
+`OpenSlices` goes from event to event; `paired` takes all of many lanes at once. Ends that say what
+they end are another matter: `named_ends` here, for JSON, and `formats.pftrace.named_ends`.
 """
 
 from __future__ import annotations

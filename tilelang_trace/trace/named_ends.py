@@ -1,4 +1,6 @@
-"""Slices from begin and end events where an end names what it closes, as in Chrome JSON."""
+"""Slices from begin and end events where an end names what it closes, as in Chrome JSON (protobuf:
+`formats.pftrace.named_ends`, which takes many at once).
+"""
 
 from __future__ import annotations
 

@@ -1,1 +1,6 @@
-"""Archives of traces: what is in one that a stranger sent, and how ours are written."""
+"""Archives of traces.
+
+- `members`: what is in one that a stranger sent;
+- `manifest`, `pitfalls`: what Perfetto makes of it that is not meant;
+- `together`, `writing`: how ours are made.
+"""

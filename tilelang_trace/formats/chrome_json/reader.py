@@ -2,7 +2,7 @@
 
 A file as our writer writes it, one event a line, is parsed some thousand lines at a time, and its
 slices go into the builder as columns: that takes a third of the time and of the memory. Any other
-file is parsed as a whole and taken event by event, as is one that looks like ours and then shows
+file is read by `document` and taken event by event, as is one that looks like ours and then shows
 something that our writer does not write: so that both ways say the same of every file.
 """
 

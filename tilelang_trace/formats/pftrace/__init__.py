@@ -1,12 +1,16 @@
 """Perfetto protobuf traces (`.pftrace`): `reader` and `writer`.
 
-- `wire`, `packets`: the bytes, for the writer and for the recorder's journal;
-- `byte_columns`, `slice_packets`: the packets of many slices at once;
-- `wire_columns`, `plain_events`, `plain_chunk`: the events of many packets at once;
-- `packet_chunks`, `unpacking`: where packets are, also in damaged and compressed data;
-- `packet_reader`, `packet_sequence`, `track_event_reader`, `legacy_events`, `annotations`,
-  `clock_times`, `track_descriptors`, `places`: all other packets, and what ids mean;
+The way of a file of any tool, however broken, from its bytes to a builder:
+
+- `packet_chunks`: where packets are; `unpacking`: those that lie compressed in others;
+- `packet_reader`: packets -> events. The plain ones, nearly all in files of ours, many at once, as
+  columns: `wire_columns`, `plain_events`, `plain_chunk`; all others one by one:
+  `track_event_reader`, `legacy_events`, `annotations`, `packet_sequence` (what ids mean),
+  `clock_times`, `track_descriptors`; `places` knows the bytes at which packets begin;
 - `event_columns`, `track_keys`: events before it is known where they belong;
-- `placing`, `stack_lanes`, `track_owners`, `named_ends`, `flow_arrows`, `counter_values`,
-  `read_arguments`: from events to the columns of a builder.
+- `placing`: events -> builder, with `stack_lanes` and `track_owners` (where they belong),
+  `named_ends`, `flow_arrows`, `counter_values`, `read_arguments`.
+
+The way out, of the writer and of the recorder's journal: `wire`, `packets`; the packets of many
+slices at once: `byte_columns`, `slice_packets`.
 """

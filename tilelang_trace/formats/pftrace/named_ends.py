@@ -2,7 +2,8 @@
 be the innermost of all.
 
 Source of the rule: Perfetto's slice_tracker.cc (`MatchingIncompleteSliceIndex`). A name that is not
-said fits all, and so does a slice without a name; a category fits only itself.
+said fits all, and so does a slice without a name; a category fits only itself. (In JSON a slice
+without a name is given one, so that no other fits: `trace.named_ends`.)
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""What `check` found, as text: one file an output."""
+"""What `check` found: `report` chooses what is told, `as_table` and `as_json` write it as text."""
