@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import argparse
 
+A_TRACE = "a trace in any format, bundle.zip/trace.json (one in an archive), or OUT.journal"
+"""What every command reads, as its help says it."""
+
 
 def add_selection(parser: argparse.ArgumentParser) -> None:
     """The options that say what is left out of the written file, and how many files there are."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilelang_trace.commands import progress
+from tilelang_trace.commands.arguments import A_TRACE
 from tilelang_trace.errors import UserError
 from tilelang_trace.reports.text import plural, visible
 
@@ -28,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Exit codes: 0 written, 1 written, but with --verify the failure was not reproduced, "
         "2 bad input, or something that was to be hidden is still there: nothing is written."
     )
-    parser.add_argument("trace", metavar="TRACE", help="a trace in any format, or OUT.journal")
+    parser.add_argument("trace", metavar="TRACE", help=A_TRACE)
     parser.add_argument(
         "new", metavar="NEW", nargs="?", help="a second one: both and the comparison are packed"
     )

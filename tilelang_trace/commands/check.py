@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from tilelang_trace.commands import progress
-from tilelang_trace.commands.arguments import count
+from tilelang_trace.commands.arguments import A_TRACE, count
 from tilelang_trace.commands.printing import print_report
 from tilelang_trace.errors import UserError
 
@@ -28,8 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "files",
         metavar="FILE",
         nargs="+",
-        help="a trace in any format, an archive (all traces in it), archive.zip/trace.json (one of "
-        "them), or OUT.journal",
+        help=f"{A_TRACE}; of an archive all traces in it, and the archive itself",
     )
     parser.add_argument(
         "--engine",

@@ -7,14 +7,14 @@ import sys
 from pathlib import Path
 
 from tilelang_trace.commands import progress
-from tilelang_trace.commands.arguments import add_selection
+from tilelang_trace.commands.arguments import A_TRACE, add_selection
 from tilelang_trace.commands.mends import tell_of_mends
 from tilelang_trace.errors import UserError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's options."""
-    parser.add_argument("input", metavar="IN", help="a trace in any format, whatever its name")
+    parser.add_argument("input", metavar="IN", help=A_TRACE)
     parser.add_argument(
         "-o",
         "--output",

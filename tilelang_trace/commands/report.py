@@ -8,7 +8,7 @@ from importlib import import_module
 
 from tilelang_trace import long_work
 from tilelang_trace.commands import progress
-from tilelang_trace.commands.arguments import count, nanoseconds
+from tilelang_trace.commands.arguments import A_TRACE, count, nanoseconds
 from tilelang_trace.commands.mends import tell_of_mends
 from tilelang_trace.commands.printing import print_report
 from tilelang_trace.errors import UserError
@@ -18,7 +18,7 @@ from tilelang_trace.reports.text import plural
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the command."""
-    parser.add_argument("file", metavar="FILE", help="a trace, in any format that can be read")
+    parser.add_argument("file", metavar="FILE", help=A_TRACE)
     parser.add_argument(
         "--by",
         choices=("pass", "kernel"),
