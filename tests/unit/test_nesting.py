@@ -7,7 +7,8 @@ import random
 import numpy as np
 import pytest
 
-from tilelang_trace.trace.nesting import ROUNDING_NS, Mended, mend, nest
+from tilelang_trace.trace.mending import ROUNDING_NS, Mended, mend
+from tilelang_trace.trace.nesting import nest
 
 Span = tuple[int, int]
 

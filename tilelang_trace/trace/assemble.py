@@ -13,6 +13,7 @@ import numpy.typing as npt
 from tilelang_trace.trace.collect import sorted_column
 from tilelang_trace.trace.findings import Findings
 from tilelang_trace.trace.json_values import Json, storable
+from tilelang_trace.trace.mending import mend
 from tilelang_trace.trace.model import (
     Arguments,
     Column,
@@ -28,7 +29,7 @@ from tilelang_trace.trace.model import (
     Thread,
     Trace,
 )
-from tilelang_trace.trace.nesting import mend, nest
+from tilelang_trace.trace.nesting import nest
 
 
 def _renumbered(columns: Iterable[Column], new_row: Ids) -> list[Column]:

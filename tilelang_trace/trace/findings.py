@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import overload
+from typing import TypeAlias, overload
 
 from tilelang_trace.trace.rules import Rule
+
+Tell: TypeAlias = "Callable[[int, Rule, str], None]"
+"""Takes a finding while a file is read: the number of the event or packet (or the byte) that it is
+about, the rule, and what was done.
+"""
 
 KEPT = 1000
 """So many findings of a rule are kept, the others only counted: a file may have millions."""

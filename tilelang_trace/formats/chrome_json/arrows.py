@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
 from tilelang_trace.formats.chrome_json import ids
 from tilelang_trace.formats.chrome_json.ids import Id
 from tilelang_trace.trace.build import TraceBuilder
+from tilelang_trace.trace.findings import Tell
 from tilelang_trace.trace.json_values import Json
 from tilelang_trace.trace.rules import BAD_FLOW, LOOSE_FLOW, REUSED_FLOW
 
@@ -37,8 +37,8 @@ class ArrowEnd:
 class Arrows:
     """Collects the ends of arrows, and joins slices of a builder at the end."""
 
-    def __init__(self, builder: TraceBuilder, place: Callable[[int], str]) -> None:
-        self._builder, self._place = builder, place
+    def __init__(self, builder: TraceBuilder, tell: Tell) -> None:
+        self._builder, self._tell = builder, tell
         self._ends: list[ArrowEnd] = []
 
     def take_event(
@@ -74,13 +74,13 @@ class Arrows:
         if phase:
             self._ends.append(end)
         else:
-            self._tell(end, "'bind_id' with neither 'flow_in' nor 'flow_out'")
+            self._leave_out(end, "'bind_id' with neither 'flow_in' nor 'flow_out'")
 
     def _id(self, number: int, value: Json) -> Id | None:
         id_, is_read = ids.flow_id(value)
         if not is_read:
             done = f"the id is {ids.shown(value)}: kept"
-            self._builder.finding(partial(self._place, number), BAD_FLOW, done)
+            self._tell(number, BAD_FLOW, done)
         return id_
 
     def points(self, lanes: dict[tuple[Id, Id], int]) -> set[tuple[int, int]]:
@@ -92,15 +92,14 @@ class Arrows:
         of_arrow: dict[Arrow, list[ArrowEnd]] = {}
         for end in self._bound(lanes):
             if end.row < 0:
-                self._tell(end, f"{end.phase!r} is at no slice")
+                self._leave_out(end, f"{end.phase!r} is at no slice")
             else:
                 of_arrow.setdefault(end.arrow, []).append(end)
         for ends in of_arrow.values():
             self._join(ends)
 
-    def _tell(self, end: ArrowEnd, done: str) -> None:
-        place = partial(self._place, end.number)
-        self._builder.finding(place, LOOSE_FLOW, f"{done}: left out")
+    def _leave_out(self, end: ArrowEnd, why: str) -> None:
+        self._tell(end.number, LOOSE_FLOW, f"{why}: left out")
 
     def _join(self, ends: list[ArrowEnd]) -> None:
         """Steps and ends come from the last start or step before them, in the order of time."""
@@ -112,10 +111,10 @@ class Arrows:
             if end.phase == "s":
                 if source is not None:
                     done = "starts the same arrow again: taken for a new one"
-                    self._builder.finding(partial(self._place, end.number), REUSED_FLOW, done)
+                    self._tell(end.number, REUSED_FLOW, done)
                 source = end.row
             elif source is None:
-                self._tell(end, f"{end.phase!r} has no start")
+                self._leave_out(end, f"{end.phase!r} has no start")
             else:
                 self._builder.flows.append((source, end.row))
                 if end.phase == "t":

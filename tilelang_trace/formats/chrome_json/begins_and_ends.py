@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 from tilelang_trace.formats.chrome_json.async_slices import AsyncSlices
 from tilelang_trace.trace.build import TraceBuilder
+from tilelang_trace.trace.findings import Tell
 from tilelang_trace.trace.json_values import Json
 from tilelang_trace.trace.named_ends import NamedSlices
-from tilelang_trace.trace.rules import END_WITHOUT_BEGIN, NEVER_ENDED, SHIFTED, Rule
+from tilelang_trace.trace.rules import END_WITHOUT_BEGIN, NEVER_ENDED, SHIFTED
 
 
 class BeginOrEnd(NamedTuple):
@@ -28,7 +29,7 @@ class BeginOrEnd(NamedTuple):
 class BeginsAndEnds:
     """Collects begins and ends, and gives the slices of a builder their ends and arguments."""
 
-    def __init__(self, builder: TraceBuilder, tell: Callable[[int, Rule, str], None]) -> None:
+    def __init__(self, builder: TraceBuilder, tell: Tell) -> None:
         self._builder, self._tell = builder, tell
         self._in_lanes: dict[int, list[BeginOrEnd]] = {}
         self._arguments: dict[int, dict[str, Json]] = {}

@@ -10,6 +10,7 @@ from tilelang_trace.formats import envelope
 from tilelang_trace.formats.chrome_json import times
 from tilelang_trace.formats.chrome_json.ids import shown
 from tilelang_trace.trace.build import TraceBuilder
+from tilelang_trace.trace.findings import Tell
 from tilelang_trace.trace.json_values import Json
 from tilelang_trace.trace.nesting import too_deep
 from tilelang_trace.trace.rules import (
@@ -18,7 +19,6 @@ from tilelang_trace.trace.rules import (
     NEGATIVE_TIME,
     ODD_NUMBER,
     TOO_DEEP,
-    Rule,
 )
 
 THREAD_TIMES = ("tts", "tdur")
@@ -31,7 +31,7 @@ _TIMES = ("ts", "dur", *THREAD_TIMES)
 class Checks:
     """Looks at events of other tools, one by one."""
 
-    def __init__(self, tell: Callable[[int, Rule, str], None]) -> None:
+    def __init__(self, tell: Tell) -> None:
         self._tell = tell
         self._has_colour = False
 

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from tilelang_trace.formats.chrome_json import ids, times
 from tilelang_trace.trace.build import TraceBuilder
+from tilelang_trace.trace.findings import Tell
 from tilelang_trace.trace.json_values import Json
 from tilelang_trace.trace.model import CounterTrack
 from tilelang_trace.trace.rules import BAD_COUNTER
@@ -20,9 +21,9 @@ class Counters:
     """Puts the values of counters into a builder. Counters belong to processes."""
 
     def __init__(
-        self, builder: TraceBuilder, process: Callable[[int, Mapping[str, Json]], int]
+        self, builder: TraceBuilder, process: Callable[[int, Mapping[str, Json]], int], tell: Tell
     ) -> None:
-        self._builder, self._process = builder, process
+        self._builder, self._process, self._tell = builder, process, tell
         self._tracks: dict[_Key, int] = {}
 
     def open(self, pids: list[int]) -> None:
@@ -33,13 +34,11 @@ class Counters:
             key = (pid, track.name, track.unit or "value", None)
             self._tracks[(*key[:3], str(number)) if key in self._tracks else key] = number
 
-    def take(
-        self, number: int, event: Mapping[str, Json], name: str, time: int, place: Callable[[], str]
-    ) -> None:
+    def take(self, number: int, event: Mapping[str, Json], name: str, time: int) -> None:
         """Take an event; its time in ns."""
         series = event.get("args")
         if not isinstance(series, dict) or not series:
-            self._builder.finding(place, BAD_COUNTER, f"{name!r} has no values: left out")
+            self._tell(number, BAD_COUNTER, f"{name!r} has no values: left out")
             return
         id_ = ids.async_id(event)
         pid = ids.row_id(event.get("pid"))
@@ -47,7 +46,7 @@ class Counters:
             measured = _number(value)
             if measured is None:
                 done = f"{name!r}: {unit!r} is no number: left out"
-                self._builder.finding(place, BAD_COUNTER, done)
+                self._tell(number, BAD_COUNTER, done)
                 continue
             key = (0 if pid is None else pid, name, unit, None if id_ is None else str(id_[1]))
             track = self._tracks.get(key)

@@ -41,10 +41,10 @@ class EventReader:
         self.opened = envelope.Opened(0, {}, [])
         self.is_ours = False
         self._arrows_of_ours: Json = []
-        self._rows = Rows(self.builder, place)
-        self._counters = Counters(self.builder, self._rows.process)
+        self._rows = Rows(self.builder, self._tell)
+        self._counters = Counters(self.builder, self._rows.process, self._tell)
         self._async = AsyncSlices(self.builder)
-        self._arrows = Arrows(self.builder, place)
+        self._arrows = Arrows(self.builder, self._tell)
         self._instants = Instants(self.builder)
         self._begins_and_ends = BeginsAndEnds(self.builder, self._tell)
         self._checks = Checks(self._tell)
@@ -248,7 +248,7 @@ class EventReader:
 
     def _take_counter(self, number: int, event: Event, phase: str, time: int) -> None:
         name, _ = self._labels(number, event)
-        self._counters.take(number, event, name, time, partial(self._place, number))
+        self._counters.take(number, event, name, time)
 
     def _take_async(self, number: int, event: Event, phase: str, time: int) -> None:
         name, category = _texts(event) if phase == "b" else self._labels(number, event)

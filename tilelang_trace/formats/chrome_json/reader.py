@@ -82,7 +82,7 @@ def _tell_escapes(data: bytes, document: Document) -> None:
         document.findings.add(lambda: places.event_at(place), rule, shown)
 
     for start, stop in places.stretches():
-        escapes.tell(data, start, stop, told)
+        escapes.look(data, start, stop, told)
 
 
 def _line(number: int) -> str:

@@ -5,15 +5,15 @@ order, as its metadata events (phase M) give them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
 
 from tilelang_trace.formats.chrome_json import ids, times
 from tilelang_trace.formats.chrome_json.ids import Id
 from tilelang_trace.trace import rules
 from tilelang_trace.trace.build import TraceBuilder
+from tilelang_trace.trace.findings import Tell
 from tilelang_trace.trace.json_values import Json
 from tilelang_trace.trace.model import Lane
 
@@ -27,8 +27,8 @@ _OTHERS = "metadata_events"
 class Rows:
     """The processes, threads and lanes that events of other tools stand on, in a builder."""
 
-    def __init__(self, builder: TraceBuilder, place: Callable[[int], str]) -> None:
-        self._builder, self._place = builder, place
+    def __init__(self, builder: TraceBuilder, tell: Tell) -> None:
+        self._builder, self._tell = builder, tell
         self.lanes: dict[Key, int] = {}
         """The lane of each thread."""
         self._threads: dict[Key, int] = {}
@@ -61,7 +61,7 @@ class Rows:
             pid, tid = key
             if tid in (0, pid) and pid != 0 and (pid, 0) in self.lanes and (pid, pid) in self.lanes:
                 done = f"tid 0 and tid {pid} of pid {pid} are two threads"
-                self._builder.finding(partial(self._place, number), rules.ZERO_ID, done)
+                self._tell(number, rules.ZERO_ID, done)
         return lane
 
     def _thread(self, number: int, event: Mapping[str, Json]) -> int:
@@ -96,7 +96,7 @@ class Rows:
         rule = ids.misread(event.get(key))
         if rule is not None:
             done = f"{key} {ids.text(event[key])!r} stays apart from all others"
-            self._builder.finding(partial(self._place, number), rule, done)
+            self._tell(number, rule, done)
 
     def take_metadata(self, number: int, event: Mapping[str, Json]) -> None:
         """Take an event of the phase M, which may come before or after what it names."""
@@ -119,10 +119,10 @@ class Rows:
             self._sorted[of] = index
             if isinstance(value, str):
                 done = f"{value!r} is read as a number"
-                self._builder.finding(partial(self._place, number), rules.SORT_INDEX, done)
+                self._tell(number, rules.SORT_INDEX, done)
         else:
             done = f"{kind} without a proper {field!r} is left out"
-            self._builder.finding(partial(self._place, number), rules.BAD_METADATA, done)
+            self._tell(number, rules.BAD_METADATA, done)
 
     def add_idle(self) -> None:
         """Add the processes and threads that have a name, but no events."""
@@ -173,8 +173,7 @@ class Rows:
         of_threads = [(rank[key[0]], index.get(key, 0)) for key in by_tid]
         if in_v52 != sorted(in_v52) or of_threads != sorted(of_threads):
             done = "processes and threads are in the order of their sort indices"
-            place = partial(self._place, self._first_sorted)
-            builder.finding(place, rules.SORT_INDEX, done)
+            self._tell(self._first_sorted, rules.SORT_INDEX, done)
         builder.arrange(
             [self._processes[pid] for pid in processes], [self._threads[key] for key in threads]
         )

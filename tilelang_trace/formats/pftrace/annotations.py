@@ -6,14 +6,14 @@ if that is a dictionary or an array, what earlier ones hold joins it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import orjson
 
 from tilelang_trace.formats.pftrace.packet_sequence import ARGUMENTS, TEXTS, SequenceState, utf8
 from tilelang_trace.trace import rules
-from tilelang_trace.trace.rules import Rule
+from tilelang_trace.trace.findings import Tell
 
 if TYPE_CHECKING:
     from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
@@ -32,9 +32,8 @@ def is_changed(name: str) -> bool:
 class AnnotationReader:
     """Reads annotations, with what the sequence of their packet knows."""
 
-    def __init__(self, tell: Callable[[int, Rule, str], None]) -> None:
+    def __init__(self, tell: Tell) -> None:
         self._tell = tell
-        """Takes a finding: the number of the packet, the rule, what was done."""
         self.changed: dict[str, int] = {}
         """The names that Perfetto changes, and the first packet that has them."""
 

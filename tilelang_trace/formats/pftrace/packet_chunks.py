@@ -6,7 +6,7 @@ filled with zeros, or damaged in its middle.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
@@ -22,6 +22,7 @@ from tilelang_trace.formats.pftrace.wire import (
     top_level_places,
 )
 from tilelang_trace.formats.pftrace.wire_columns import PADDING, Ints
+from tilelang_trace.trace.findings import Tell
 from tilelang_trace.trace.rules import BROKEN_PACKET, CUT_OFF, Rule
 
 CHUNK = 1 << 14
@@ -40,9 +41,6 @@ bytes that look so.
 _TIME, _SEQUENCE, _KNOWN_FIELDS = 8, 10, 2000
 _LOOKED_AT = 16
 """So many fields of a packet tell whether it is one: the time stands at its beginning."""
-
-Tell = Callable[[int, Rule, str], None]
-"""Takes what is wrong with a file: the byte, the rule, and what was done."""
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -30,8 +29,8 @@ from tilelang_trace.formats.pftrace.plain_events import (
 from tilelang_trace.formats.pftrace.wire_columns import Ints, distinct
 from tilelang_trace.trace import rules
 from tilelang_trace.trace.collect import extend
+from tilelang_trace.trace.findings import Tell
 from tilelang_trace.trace.model import Column, ColumnType
-from tilelang_trace.trace.rules import Rule
 
 if TYPE_CHECKING:
     from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
@@ -66,7 +65,7 @@ class PlainChunk:
         sequences: dict[int, SequenceState],
         columns: EventColumns,
         reader: AnnotationReader,
-        tell: Callable[[int, Rule, str], None],
+        tell: Tell,
     ) -> None:
         self._chunk = chunk
         self._reader = reader

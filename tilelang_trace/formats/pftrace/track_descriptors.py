@@ -6,14 +6,14 @@ come again: the first one of a uuid says what kind of track it is, names may be 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tilelang_trace.formats.pftrace.packet_sequence import utf8
 from tilelang_trace.formats.pftrace.track_keys import DEFAULT_TRACK, ThreadKey, TrackKey
 from tilelang_trace.trace import rules
-from tilelang_trace.trace.rules import Rule
+from tilelang_trace.trace.findings import Tell
 
 if TYPE_CHECKING:
     from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
@@ -62,9 +62,8 @@ class Track:
 class TrackDescriptors:
     """The tracks of a file, by their uuids, and the names of processes and threads."""
 
-    def __init__(self, tell: Callable[[int, Rule, str], None]) -> None:
+    def __init__(self, tell: Tell) -> None:
         self._tell = tell
-        """Takes a finding: the number of the packet, the rule, what was done."""
         self.tracks: dict[int, Track] = {}
         self.process_names: dict[int, str] = {}
         """By pid, for processes that have no track of their own."""

@@ -5,7 +5,6 @@ Source of the rules: Perfetto's track_event_tokenizer.cc and track_event_event_i
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tilelang_trace.formats.pftrace.annotations import AnnotationReader
@@ -28,7 +27,7 @@ from tilelang_trace.formats.pftrace.packet_sequence import (
 from tilelang_trace.formats.pftrace.track_descriptors import TrackDescriptors
 from tilelang_trace.formats.pftrace.track_keys import ThreadCounterKey, TrackKey
 from tilelang_trace.trace import rules
-from tilelang_trace.trace.rules import Rule
+from tilelang_trace.trace.findings import Tell
 
 if TYPE_CHECKING:
     from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
@@ -47,14 +46,13 @@ class TrackEventReader:
         tracks: TrackDescriptors,
         clocks: Clocks,
         annotations: AnnotationReader,
-        tell: Callable[[int, Rule, str], None],
+        tell: Tell,
     ) -> None:
         self._events = events
         self._tracks = tracks
         self._clocks = clocks
         self._annotations = annotations
         self._tell = tell
-        """Takes a finding: the number of the packet, the rule, what was done."""
 
     def take(self, number: int, packet: pb.TracePacket, clock: int, state: SequenceState) -> None:
         """Take the event of a packet, whose timestamp is on a clock."""

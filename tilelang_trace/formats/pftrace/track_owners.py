@@ -7,7 +7,6 @@ tracks belong to what their ancestors are.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -22,8 +21,8 @@ from tilelang_trace.formats.pftrace.track_keys import (
 )
 from tilelang_trace.trace import rules
 from tilelang_trace.trace.build import TraceBuilder
+from tilelang_trace.trace.findings import Tell
 from tilelang_trace.trace.model import CounterTrack, Lane
-from tilelang_trace.trace.rules import Rule
 
 _MOST_ANCESTORS = 100
 
@@ -42,7 +41,7 @@ class TrackOwners:
         self,
         builder: TraceBuilder,
         descriptors: TrackDescriptors,
-        tell: Callable[[int, Rule, str], None],
+        tell: Tell,
     ) -> None:
         self._builder = builder
         self._descriptors = descriptors
