@@ -43,7 +43,9 @@ class Limits:
     file_bytes: int = 4 << 30
     """Of a file as it lies on the disk."""
     unpacked_bytes: int = 4 << 30
-    """Of all that comes out of one compressed file, or of one archive."""
+    """Of all that comes out of one compressed file, of one archive, or of the compressed packets of
+    one file.
+    """
     unpacked_times: int = 250
     """What is larger than 256 MiB may be so many times as large as it is compressed."""
     members: int = 10_000

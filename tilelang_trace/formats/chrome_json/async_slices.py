@@ -32,9 +32,9 @@ class AsyncEvent:
     group: tuple[Id, ...]
     """What it shares with those that it nests with."""
     process: int
-    row: int = -1
-    """The row of what begins here in the builder."""
-    arguments: dict[str, Json] = field(default_factory=dict)
+    row: int
+    """The row of what begins here in the builder, -1 for an end."""
+    arguments: dict[str, Json]
 
 
 @dataclass(slots=True)

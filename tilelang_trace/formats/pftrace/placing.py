@@ -129,8 +129,6 @@ class Placing:
         if not self.is_ours:
             self._tell_of_siblings()
 
-    # -------------------------------------------------------------------------------- parts
-
     def _tell_of_siblings(self) -> None:
         """Tell of tracks with events that Perfetto shows as one."""
         seen: set[tuple[int, str]] = set()
@@ -209,12 +207,13 @@ class Placing:
 
     def _whole_ends(self, events: Ints) -> Ints:
         """The ends of slices that are one event each."""
-        rows, durations = (np.array(column) for column in self._events.durations)
-        duration = np.zeros(len(self._events) if len(events) else 0, np.int64)
-        if len(events):
-            duration[rows] = durations
         times = self._times[events]
-        return times + np.minimum(duration[events] if len(events) else 0, FARTHEST - times)
+        if not len(events):
+            return times
+        rows, durations = (np.array(column) for column in self._events.durations)
+        duration = np.zeros(len(self._events), np.int64)
+        duration[rows] = durations
+        return times + np.minimum(duration[events], FARTHEST - times)
 
     def _tell_of_pairs(self, events: Ints, stack: Ids, begins: Mask, pairs: Pairs) -> None:
         """Tell of ends without a begin, of slices that are too deep, and of times that were

@@ -15,8 +15,6 @@ import numpy.typing as npt
 
 from tilelang_trace.trace.model import Ids, Mask, Slices
 
-Pixels = npt.NDArray[np.float64]
-
 _MOST_BARS = 900
 _MOST_CHARACTERS = 60_000
 """Of the names in all bars."""

@@ -64,10 +64,10 @@ def rewritten(trace: Trace, texts: Texts) -> Trace:
         ],
     )
     categories = walk.ids(slices.category, [(None, COMPILERS, "category of a slice")])
-    arguments = walk.columns(trace.arguments, slices.name, names)
+    arguments = walk.columns(trace.arguments, names)
     instant_names = walk.ids(instants.name, [(None, "", "name of an instant")])
     instant_categories = walk.ids(instants.category, [(None, COMPILERS, "category of an instant")])
-    instant_arguments = walk.columns(trace.instant_arguments, instants.name, instant_names)
+    instant_arguments = walk.columns(trace.instant_arguments, instant_names)
     metadata: dict[str, Json] = {}
     for key, value in trace.metadata.items():
         metadata[walk.fresh(walk.one(key, "", "metadata"), metadata)] = walk.value(
@@ -137,7 +137,7 @@ class _Walk:
             new[slice(None) if mask is None else mask] = np.array(table, np.int32)[inverse]
         return new
 
-    def columns(self, arguments: Arguments, old_names: Ids, names: Ids) -> list[Column]:
+    def columns(self, arguments: Arguments, names: Ids) -> list[Column]:
         """The columns with other names and values."""
         found: list[Column] = []
         taken: dict[str, str] = {}

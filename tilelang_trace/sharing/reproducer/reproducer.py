@@ -27,11 +27,6 @@ class Expected:
     line: str = ""
     """First line of the exception's text."""
 
-    @property
-    def is_signal(self) -> bool:
-        """Whether a signal ended the process."""
-        return self.type.startswith("SIG")
-
 
 @dataclass(frozen=True)
 class Reproducer:
