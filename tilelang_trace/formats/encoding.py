@@ -13,32 +13,27 @@ _MARKS = (
     (codecs.BOM_UTF32_BE, "utf-32-be"),
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
-)
-"""That of UTF-32 stands in front, as it begins with that of UTF-16."""
-_BRACKETS = (
+    # Without a mark: a bracket in two bytes.
     (b"{\0", "utf-16-le"),
     (b"[\0", "utf-16-le"),
     (b"\0{", "utf-16-be"),
     (b"\0[", "utf-16-be"),
 )
-"""How JSON begins that has no mark."""
-_WIDTHS = {"utf-16": 2, "utf-32": 4}
-"""Bytes of a unit: half a one at the end of a file that was cut says nothing."""
 
 
 def utf8(data: bytes, told: Findings | None = None) -> bytes:
     """The text in UTF-8, and that it was in something else told; other data as they are."""
-    found = next((each for each in _MARKS + _BRACKETS if data.startswith(each[0])), None)
+    found = next((known for known in _MARKS if data.startswith(known[0])), None)
     if found is None:
         return data
-    begin, encoding = found
-    text = data[len(begin) :] if found in _MARKS else data
-    name = encoding.removesuffix("-le").removesuffix("-be")
+    mark, encoding = found
+    is_mark = mark[0] not in b"{[\0" or len(mark) > 2
+    text = data[len(mark) :] if is_mark else data
+    name = encoding.upper().removesuffix("-LE").removesuffix("-BE")
     if told is not None:
-        without_mark = "read without its byte-order mark"
-        done = without_mark if name == "utf-8" else f"read as {name.upper()}"
+        done = "read without its byte-order mark" if encoding == "utf-8" else f"read as {name}"
         told.add("byte 0", rules.FILE_START, done)
-    if name == "utf-8":
+    if encoding == "utf-8":
         return text
-    width = _WIDTHS[name]
+    width = 4 if "32" in encoding else 2
     return text[: len(text) // width * width].decode(encoding, "replace").encode()
