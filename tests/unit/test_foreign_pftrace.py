@@ -329,6 +329,16 @@ def test_compressed_packets_that_are_cut_give_what_is_whole() -> None:
     assert {f.place for f in trace.findings} == {f"byte {len(file_of(thread()))}"}
 
 
+def test_compressed_packets_that_are_damaged_give_what_is_before() -> None:
+    many = file_of(*(event("I", k, f"i{k * k}") for k in range(500)))
+    packed = bytearray(zlib.compress(many))
+    packed[-400:-300] = b"\xff" * 100
+    data = pb.Trace(packet=[pb.TracePacket(compressed_packets=bytes(packed))]).SerializeToString()
+    trace = reader.read(file_of(thread()) + data).build()
+    assert 300 < len(trace.instants) < 500
+    assert "its compressed packets are damaged" in trace.findings[0].done
+
+
 def test_compressed_packets_that_unpack_to_too_much_are_refused() -> None:
     data = squeezed(bytes(1 << 16))
     few = limits.Limits(unpacked_bytes=1 << 15)
