@@ -57,3 +57,46 @@ def legacy(phase: str, more: str = "") -> str:
     letter alone means something else for `event`.
     """
     return f"legacy_event {{ phase: {ord(phase[0])} {more} }}"
+
+
+POINT = event("I", 5, "i")
+BREAKING = {
+    "missing-sequence": (thread(), event("I", 5, "i", sequence=0)),
+    "no-time": (thread(), event("I", None)),
+    "far-time": (thread(), event("I", 2**63)),
+    "no-state": (thread(), POINT, event("I", 6, sequence=7, more=NEEDS)),
+    "names-without-state": (
+        packet('interned_data { event_names { iid: 1 name: "i" } }', sequence=3),
+        event("I", 5, content="name_iid: 1", sequence=3),
+    ),
+    "untold-name": (thread(), event("I", 5, content="name_iid: 1")),
+    "lost-packets": (thread(), event("I", 5, "i", more="previous_packet_dropped: 1")),
+    "incomplete-ids": (track(5, 'thread { pid: 4 thread_name: "t" }'), POINT),
+    "changed-track": (thread(), track(5, 'name: "row"'), POINT),
+    "lost-parent": (track(5, "parent_uuid: 77"), POINT),
+    "shared-id": (thread(5), thread(6), POINT),
+    "shared-name": (
+        track(5, 'name: "row"'),
+        track(6, 'name: "row"'),
+        POINT,
+        event("I", 6, "i", on=6),
+    ),
+    "changed-name": (thread(), event("I", 5, "i", 'debug_annotations { name: "a.b" }')),
+    "unread-argument": (
+        thread(),
+        event("I", 5, "i", 'debug_annotations { name: "a" proto_value: "x" }'),
+    ),
+    "unplaced": (thread(), packet("track_event { track_uuid: 5 }", 5)),
+    "unknown-phase": (thread(), event("O", 5, "i")),
+    "loose-flow": (thread(), event("I", 5, "i", "flow_ids: 3")),
+    "no-track-events": (thread(), packet("trace_uuid { msb: 1 }")),
+    "empty-slice": (thread(), event("B", 5, "i"), event("E", 5)),
+    "end-without-begin": (thread(), event("E", 5)),
+    "never-ended": (thread(), event("B", 5, "i")),
+    "unknown-clock": (
+        thread(),
+        POINT,
+        event("I", 6, "lost", more="timestamp_clock_id: 64"),
+    ),
+}
+"""Packets of files that break one rule each, by its name."""

@@ -11,7 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
 
-from tests.foreign_packets import NEEDS, event, file_of, legacy, packet, thread, track
+from tests.foreign_packets import (
+    BREAKING,
+    NEEDS,
+    POINT,
+    event,
+    file_of,
+    legacy,
+    packet,
+    thread,
+    track,
+)
 from tests.random_packets import packets
 from tests.traces import said
 from tilelang_trace import limits
@@ -39,51 +49,10 @@ def instants(trace: Trace) -> list[str]:
 
 # ----------------------------------------------------------------------- what a rule is told of
 
-POINT = event("I", 5, "i")
-TOLD = {
-    "missing-sequence": (thread(), event("I", 5, "i", sequence=0)),
-    "no-time": (thread(), event("I", None)),
-    "far-time": (thread(), event("I", 2**63)),
-    "no-state": (thread(), POINT, event("I", 6, sequence=7, more=NEEDS)),
-    "names-without-state": (
-        packet('interned_data { event_names { iid: 1 name: "i" } }', sequence=3),
-        event("I", 5, content="name_iid: 1", sequence=3),
-    ),
-    "untold-name": (thread(), event("I", 5, content="name_iid: 1")),
-    "lost-packets": (thread(), event("I", 5, "i", more="previous_packet_dropped: 1")),
-    "incomplete-ids": (track(5, 'thread { pid: 4 thread_name: "t" }'), POINT),
-    "changed-track": (thread(), track(5, 'name: "row"'), POINT),
-    "lost-parent": (track(5, "parent_uuid: 77"), POINT),
-    "shared-id": (thread(5), thread(6), POINT),
-    "shared-name": (
-        track(5, 'name: "row"'),
-        track(6, 'name: "row"'),
-        POINT,
-        event("I", 6, "i", on=6),
-    ),
-    "changed-name": (thread(), event("I", 5, "i", 'debug_annotations { name: "a.b" }')),
-    "unread-argument": (
-        thread(),
-        event("I", 5, "i", 'debug_annotations { name: "a" proto_value: "x" }'),
-    ),
-    "unplaced": (thread(), packet("track_event { track_uuid: 5 }", 5)),
-    "unknown-phase": (thread(), event("O", 5, "i")),
-    "loose-flow": (thread(), event("I", 5, "i", "flow_ids: 3")),
-    "no-track-events": (thread(), packet("trace_uuid { msb: 1 }")),
-    "empty-slice": (thread(), event("B", 5, "i"), event("E", 5)),
-    "end-without-begin": (thread(), event("E", 5)),
-    "never-ended": (thread(), event("B", 5, "i")),
-    "unknown-clock": (
-        thread(),
-        POINT,
-        event("I", 6, "lost", more="timestamp_clock_id: 64"),
-    ),
-}
 
-
-@pytest.mark.parametrize("rule", TOLD)
+@pytest.mark.parametrize("rule", BREAKING)
 def test_each_pitfall_is_told_once(rule: str) -> None:
-    trace = read(*TOLD[rule])
+    trace = read(*BREAKING[rule])
     assert rules(trace) == [rule]
     assert trace.findings[0].place.startswith("byte ")
 
@@ -97,10 +66,10 @@ def test_a_finding_names_the_byte_of_its_packet() -> None:
 
 
 def test_what_a_file_lacks_is_read_as_far_as_it_goes() -> None:
-    assert instants(read(*TOLD["missing-sequence"])) == ["i"]
-    assert instants(read(*TOLD["names-without-state"])) == ["i"]
-    assert read(*TOLD["lost-parent"]).lanes == (Lane(name="i"),)  # as Perfetto: of its event
-    incomplete = read(*TOLD["incomplete-ids"])
+    assert instants(read(*BREAKING["missing-sequence"])) == ["i"]
+    assert instants(read(*BREAKING["names-without-state"])) == ["i"]
+    assert read(*BREAKING["lost-parent"]).lanes == (Lane(name="i"),)  # as Perfetto: of its event
+    incomplete = read(*BREAKING["incomplete-ids"])
     assert incomplete.lanes[0].name == "t"
 
 

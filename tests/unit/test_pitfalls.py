@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TracePacket, TrackEvent
 
+from tests import foreign_packets as packets
+from tests.foreign_packets import BREAKING, file_of, thread
 from tilelang_trace import check, read, write
 
 NOT_MENDED = {"too-deep"}  # a file that keeps the nesting has it still
 IDS = {"pid": 1, "tid": 1}
-BEGIN, END = TrackEvent.TYPE_SLICE_BEGIN, TrackEvent.TYPE_SLICE_END
-INSTANT = TrackEvent.TYPE_INSTANT
 
 
 def event(ph: str = "X", **more: Any) -> dict[str, Any]:
@@ -97,100 +96,13 @@ JSON: list[tuple[str, bytes]] = [
 ]
 
 
-def packet(**fields: Any) -> TracePacket:
-    return TracePacket(**{"trusted_packet_sequence_id": 1, "timestamp": 10, **fields})
-
-
-def track_event(kind: int = BEGIN, **fields: Any) -> TracePacket:
-    packet_fields = {
-        key: fields.pop(key) for key in ("timestamp", "sequence_flags") if key in fields
-    }
-    told = {"type": kind, "track_uuid": 7, "name": "s", **fields}
-    return packet(track_event=TrackEvent(**told), **packet_fields)
-
-
-def thread(uuid: int = 7, **fields: Any) -> TracePacket:
-    return packet(track_descriptor={"uuid": uuid, "thread": {"pid": 1, "tid": 2, **fields}})
-
-
-def row(uuid: int, **fields: Any) -> TracePacket:
-    return packet(track_descriptor={"uuid": uuid, "name": "row", **fields})
-
-
-def without(field: str, packet: TracePacket) -> TracePacket:
-    packet.ClearField(field)
-    return packet
-
-
-def trace(*packets: TracePacket) -> bytes:
-    return Trace(packet=packets).SerializeToString()
-
-
-SLICE = (thread(), track_event(), track_event(END, timestamp=20))
-
-
-def argument(name: str) -> bytes:
-    told = track_event(debug_annotations=[{"name": name, "int_value": 1}])
-    return trace(thread(), told, track_event(END, timestamp=20))
-
-
-def counters(uuids: tuple[int, int]) -> list[TracePacket]:
-    return [
-        packet(
-            track_event=TrackEvent(type=TrackEvent.TYPE_COUNTER, track_uuid=uuid, counter_value=1)
-        )
-        for uuid in uuids
-    ]
-
+SLICE = (thread(), packets.event("B", 10, "s"), packets.event("E", 20))
+DEEP = (packets.event(kind, 600 * (kind == "E") + k) for kind in "BE" for k in range(600))
 
 PROTOBUF: list[tuple[str, bytes]] = [
-    ("no-time", trace(*SLICE, without("timestamp", track_event()))),
-    ("missing-sequence", trace(*SLICE, without("trusted_packet_sequence_id", track_event()))),
-    ("no-state", trace(*SLICE, track_event(sequence_flags=2, timestamp=30))),
-    (
-        "incomplete-ids",
-        trace(packet(track_descriptor={"uuid": 7, "thread": {"pid": 1}}), *SLICE[1:]),
-    ),
-    ("cut-off", trace(*SLICE)[:-3]),
-    (
-        "shared-name",
-        trace(
-            *(row(uuid) for uuid in (7, 8)),
-            *(
-                track_event(kind, track_uuid=uuid, timestamp=time)
-                for uuid in (7, 8)
-                for kind, time in ((BEGIN, 1), (END, 9))
-            ),
-        ),
-    ),
-    ("end-without-begin", trace(*SLICE, track_event(END, timestamp=30))),
-    ("never-ended", trace(*SLICE, track_event(timestamp=30))),
-    (
-        "unknown-clock",
-        trace(
-            *SLICE,
-            packet(timestamp_clock_id=77, track_event=TrackEvent(type=INSTANT, track_uuid=7)),
-        ),
-    ),
-    (
-        "too-deep",
-        trace(
-            thread(),
-            *(track_event(timestamp=time) for time in range(600)),
-            *(track_event(END, timestamp=1000 + time) for time in range(600)),
-        ),
-    ),
-    ("far-time", trace(*SLICE, track_event(INSTANT, timestamp=2**63 + 1))),
-    ("changed-name", argument("a.b")),
-    ("lost-parent", trace(row(8, parent_uuid=99), track_event(INSTANT, track_uuid=8))),
-    (
-        "untold-name",
-        trace(
-            packet(sequence_flags=1),
-            thread(),
-            track_event(INSTANT, sequence_flags=2, name_iid=5, name=None),
-        ),
-    ),
+    *((rule, file_of(*those)) for rule, those in BREAKING.items()),
+    ("cut-off", file_of(*SLICE)[:-3]),
+    ("too-deep", file_of(thread(), *DEEP)),
 ]
 
 
