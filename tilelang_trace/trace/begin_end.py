@@ -14,27 +14,45 @@ from tilelang_trace.trace.build import TraceBuilder
 from tilelang_trace.trace.model import Ids, Ints, Mask
 
 
-class OpenSlices:
-    """The open slices of one lane, in a builder, while its begin and end events are read in order.
+class InOrder:
+    """The begins and ends of one lane, whose slices are in a builder, while they are read in order.
 
     Times are made true on the way: an event is never earlier than the one before it, and a slice
     lasts at least 1 ns, so that siblings that a coarse clock gave one time stay siblings.
     """
 
-    def __init__(self, builder: TraceBuilder, lane: int) -> None:
+    def __init__(self, builder: TraceBuilder) -> None:
         self._builder = builder
-        self._lane = lane
-        self.rows: list[int] = []
-        """Rows of the open slices in the builder, outermost first."""
         self.moved = 0
         """By how much the last event was moved, ns."""
         self._time: int | None = None
         """Time of the last event, ns; a trace may begin below zero."""
 
+    def _begun(self, time: int) -> int:
+        """When what begins then really does."""
+        begun = time if self._time is None else max(time, self._time)
+        self.moved, self._time = begun - time, begun
+        return begun
+
+    def _end(self, row: int, time: int) -> None:
+        """Let a slice end then, or as soon as it can."""
+        ended = self._begun(max(time, self._builder.begins[row] + 1))
+        self.moved = ended - time
+        self._builder.ends[row] = ended
+
+
+class OpenSlices(InOrder):
+    """The open slices of one lane, of which an end ends the innermost."""
+
+    def __init__(self, builder: TraceBuilder, lane: int) -> None:
+        super().__init__(builder)
+        self._lane = lane
+        self.rows: list[int] = []
+        """Rows of the open slices in the builder, outermost first."""
+
     def begin(self, time: int, name: str, category: str) -> int:
         """Open a slice; returns its row in the builder."""
-        begun = self._not_before(time)
-        self.moved = begun - time
+        begun = self._begun(time)
         row = self._builder.slice(self._lane, begun, begun + 1, name, category)
         self.rows.append(row)
         return row
@@ -44,16 +62,8 @@ class OpenSlices:
         if not self.rows:
             return None
         row = self.rows.pop()
-        ended = self._not_before(max(time, self._builder.begins[row] + 1))
-        self._builder.ends[row] = ended
-        self.moved = ended - time
+        self._end(row, time)
         return row
-
-    def _not_before(self, time: int) -> int:
-        if self._time is not None and time < self._time:
-            time = self._time
-        self._time = time
-        return time
 
 
 @dataclass(frozen=True)

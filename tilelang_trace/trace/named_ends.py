@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from tilelang_trace.trace.begin_end import InOrder
 from tilelang_trace.trace.build import TraceBuilder
 
 _OPEN, _PASSED, _CLOSED = range(3)
@@ -39,20 +40,17 @@ class _Index:
         return found[-1] if found else None
 
 
-class NamedSlices:
+class NamedSlices(InOrder):
     """The open slices of one lane, whose rows are in a builder, while its begin and end events are
     read in the order of time.
 
     An end closes the innermost open slice that has its name and its category; what it doesn't say
     fits all. That is what Perfetto's `SliceTracker` does. What is open inside of a slice that is
     closed ends with it, unless an end of its own comes later: then it overlaps, and keeps its time.
-
-    Times are made true on the way: an event is never earlier than the one before it, and a slice
-    lasts at least 1 ns.
     """
 
     def __init__(self, builder: TraceBuilder) -> None:
-        self._builder = builder
+        super().__init__(builder)
         self._stack: list[_Open] = []
         self._open, self._passed = _Index(_OPEN), _Index(_PASSED)
         self._all: list[_Open] = []
@@ -60,17 +58,13 @@ class NamedSlices:
         """Place on the stack of the outermost slice that was closed while others inside it were
         open, and when that was, ns.
         """
-        self._time: int | None = None
-        self.moved = 0
-        """By how much the last event was moved, ns."""
 
     def begin(self, row: int, time: int, name: str, category: str) -> None:
         """Open the slice of a row."""
         if self._closed is not None and time >= self._closed[1]:
             self._pass_over(*self._closed)
-        begun = self._not_before(time)
+        begun = self._begun(time)
         self._builder.begins[row], self._builder.ends[row] = begun, begun + 1
-        self.moved = begun - time
         of_name, of_category = name or _NO_NAME, category or None
         keys: set[_Key] = {
             (of_name, of_category),
@@ -93,9 +87,7 @@ class NamedSlices:
             slice_ = self._passed.last(key)
         if slice_ is None:
             return None
-        ended = self._not_before(max(time, self._builder.begins[slice_.row] + 1))
-        self._builder.ends[slice_.row] = ended
-        self.moved = ended - time
+        self._end(slice_.row, time)
         if slice_.state == _OPEN:
             slice_.state = _CLOSED
             self._shrink(slice_.place, time)
@@ -135,12 +127,6 @@ class NamedSlices:
             elif slice_.state == _PASSED:
                 left.append((slice_.row, "ends with the slice around it"))
         return left
-
-    def _not_before(self, time: int) -> int:
-        if self._time is not None and time < self._time:
-            time = self._time
-        self._time = time
-        return time
 
 
 _NO_NAME = "[No name]"
