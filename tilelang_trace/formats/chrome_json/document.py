@@ -2,8 +2,8 @@
 
 Good JSON is parsed some hundred events at a time. Where that fails, the text is taken event by
 event: what is almost JSON is mended, an event that is broken is left out, and reading goes on
-behind it. Each byte is looked at a few times at most; where no event is whole for long, most of them
-only to find where one might begin.
+behind it. Each byte is looked at a few times at most. After very many items that are no events, not
+each further one is looked at.
 """
 
 from __future__ import annotations
