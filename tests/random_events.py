@@ -44,8 +44,8 @@ _METADATA = (
 )
 
 
-def json_trace(chance: random.Random) -> bytes:
-    """A file of events."""
+def json_trace(chance: random.Random, *, damaged: bool = True) -> bytes:
+    """A file of events; sometimes damaged, unless that is not wanted."""
     oddness = chance.choice((0.0, 0.02, 0.1, 0.4))
     count = chance.choice((0, 1, 3, 10, 30))
     found: list[Any] = []
@@ -55,7 +55,7 @@ def json_trace(chance: random.Random) -> bytes:
             time += chance.choice(_TIMES)
         found.append(_event(chance, time, oddness))
     text = _file(chance, found, oddness)
-    return _damaged(chance, text, oddness)
+    return _damaged(chance, text, oddness if damaged else 0)
 
 
 def _is_odd(chance: random.Random, oddness: float) -> bool:

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from tests.traces import said
 from tests.well_formed import as_text, check, kept, without_nan
 from tests.wild_traces import Wild, wild
+from tilelang_trace.checking import check_file
 from tilelang_trace.formats import files
 from tilelang_trace.formats.archives.together import Original, write_both
 from tilelang_trace.trace.arguments import PASS
@@ -112,6 +113,8 @@ def test_files_and_archives(
     write_both(*originals, both)
     for name, data in files.contents_in(both).items():
         assert said(files.read_content(data, both / name)) == kept(made.trace)
+    for written in (path, both):
+        assert not check_file(str(written)).findings
 
 
 @given(made=wild())

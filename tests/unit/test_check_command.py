@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import io
 import json
+from contextlib import redirect_stderr
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import tilelang_trace
 from tests.own_files import own_files, written
 from tests.traces import nested_compile
 from tilelang_trace.commands import main
-from tilelang_trace.trace.findings import KEPT
+from tilelang_trace.commands.mends import tell_of_mends
+from tilelang_trace.reports.check import as_table
+from tilelang_trace.reports.check.report import Checked, Report
+from tilelang_trace.trace import rules
+from tilelang_trace.trace.findings import KEPT, Findings
 
 Capture = pytest.CaptureFixture[str]
 
@@ -184,6 +192,28 @@ def test_other_commands_say_in_a_line_that_something_was_mended(
     (line,) = [line for line in capsys.readouterr().err.splitlines() if "mended" in line]
     assert line.startswith("tilelang-trace: x.json: 2 places mended, the first: event 2")
     assert line.endswith("; to list them: tilelang-trace check x.json")
+
+
+LINES = (
+    st.sampled_from(("a\nb", ".", "/", "\r", "\x1b[2J", "\u2028x", "\x85", " ", "", "ok"))
+    | st.text()
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(path=LINES, place=LINES, done=LINES)
+def test_each_finding_is_on_one_line_whatever_is_in_it(path: str, place: str, done: str) -> None:
+    found = Findings()
+    for rule in (rules.OVERLAP, rules.CUT_OFF):
+        found.add(place, rule, done)
+    err = io.StringIO()
+    with redirect_stderr(err):
+        tell_of_mends(path, found)
+    table = as_table.render(Report((Checked(path, found, to_mend=(path,)),), None))
+    for text, count in ((err.getvalue(), 2), (table, 13)):
+        lines = text.split("\n")
+        assert len(lines) == count + 1 and not lines[-1]
+        assert all(map(str.isprintable, lines))
 
 
 def test_a_loss_has_a_line_of_its_own(capsys: Capture) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from itertools import islice
 from pathlib import Path
@@ -14,6 +15,7 @@ from tests.fuzzing.oracle import judge
 from tests.fuzzing.targets import TARGETS, Choices
 from tests.random_events import json_trace
 from tests.random_packets import packets
+from tilelang_trace.formats import files
 
 FOUND = sorted((Path(__file__).parents[1] / "fuzzing" / "found").glob("*-*"))
 
@@ -40,6 +42,20 @@ def test_random_events(seed: int, tmp_path_factory: pytest.TempPathFactory) -> N
     path = tmp_path_factory.getbasetemp() / "random events"
     path.write_bytes(json_trace(random.Random(seed)))
     judge(path)
+
+
+@given(seed=st.integers(0, 2**32))
+def test_events_that_are_not_damaged_are_never_refused(
+    seed: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    data = json_trace(random.Random(seed), damaged=False)
+    path = tmp_path_factory.getbasetemp() / "sound events"
+    path.write_bytes(data)
+    parsed = json.loads(data)
+    items = parsed["traceEvents"] if isinstance(parsed, dict) else parsed
+    has_events = any(isinstance(item, dict) and isinstance(item.get("ph"), str) for item in items)
+    if has_events or not items:
+        files.read(path)
 
 
 def test_choices_of_bytes_reach_everything_that_chance_does() -> None:

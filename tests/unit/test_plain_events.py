@@ -257,6 +257,19 @@ def test_fields_of_any_bytes(messages: list[bytes]) -> None:
             assert not table.broken[number] or any(kind == 3 for _, kind, _ in expected)
 
 
+def test_an_event_with_very_many_fields_is_left_to_protobuf() -> None:
+    messages = [b"\x08\x01" * count for count in (256, 257, 9_000)]
+    sizes = np.array([len(message) for message in messages], np.int64)
+    stops = np.cumsum(sizes)
+    table = field_table(b"".join(messages) + bytes(PADDING), stops - sizes, stops)
+    assert table.broken.tolist() == [False, True, True]
+    assert len(table.key) == 3 * 256
+
+    arguments = {f"a{number}": number for number in range(300)}
+    trace = one_lane((0, 9, "many", "", arguments), (1, 2, "few", "", {"a1": 1}))
+    assert said(pftrace_reader.read(b"".join(write(trace))).build()) == said(trace)
+
+
 @settings(deadline=None)
 @given(st.lists(st.integers(0, 2**64 - 1)), st.integers(0, 10))
 def test_varints_of_any_value(values: list[int], pad: int) -> None:

@@ -22,6 +22,6 @@ def tell_of_mends(path: str, findings: Findings, what: str = "mended") -> None:
         which = ", the first" if count > 1 else ""
         print(
             f"tilelang-trace: {visible(path)}: {plural(count, 'place')} {words}{which}: "
-            f"{visible(str(first))}; to list them: tilelang-trace check {quote(path)}",
+            f"{visible(str(first))}; to list them: tilelang-trace check {visible(quote(path))}",
             file=sys.stderr,
         )

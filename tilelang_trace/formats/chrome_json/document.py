@@ -2,7 +2,8 @@
 
 Good JSON is parsed some hundred events at a time. Where that fails, the text is taken event by
 event: what is almost JSON is mended, an event that is broken is left out, and reading goes on
-behind it. Each byte is looked at a few times at most.
+behind it. Each byte is looked at a few times at most. After very many items that are no events, not
+each further one is looked at.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import orjson
 
 from tilelang_trace import limits, long_work
 from tilelang_trace.formats.chrome_json.exact_times import with_exact_times
-from tilelang_trace.formats.chrome_json.mend import LEVELS_AROUND, Hopeless, mended
+from tilelang_trace.formats.chrome_json.mend import Hopeless, mended
 from tilelang_trace.formats.chrome_json.places import BOUNDARY, Places
 from tilelang_trace.formats.chrome_json.scan import Unfinished, end_of_string, end_of_value
 from tilelang_trace.trace import rules
@@ -30,6 +31,9 @@ _KEPT_BYTES = 1 << 20
 _BESIDE_BYTES = 1 << 16
 """Of one of those, except otherData."""
 
+_LEVELS_AROUND = 2
+"""An argument is inside of an event and its args."""
+
 _LIST, _OTHER = "traceEvents", "otherData"
 _ITEM = b"{"
 _SPACE = re.compile(rb"\s*")
@@ -38,6 +42,12 @@ _WORD = re.compile(rb"[^\s,{}\[\]\"]+|.", re.DOTALL)
 _BEGIN_EVENT = re.compile(rb"\s*,?\s*(?=\{)")
 _NEXT_EVENT = re.compile(rb'\}(?=\s*(?:,?\s*\{\s*"|\]\s*(?:\}\s*)?\Z))')
 _TRIES = 4
+_MAY_BEGIN = re.compile(rb'\{\s*"|\]\s*(?:\}\s*)?\Z')
+"""What may be an event, or the end of the list."""
+_PATIENCE = 500
+"""After so many items in a row that are no events, not every further one is looked at,"""
+_PASSED_BY = 1024
+"""but one after so many bytes."""
 _FILE_START = re.compile(rb'\s*(?:\[\s*)?\{\s*"')
 _LOOKED_AT = 64
 """Bytes at the start of a file by which Perfetto knows what it is."""
@@ -67,12 +77,14 @@ class Document:
         """How many events there are, broken ones too."""
         self.kept = 0
         self._data = data
-        self._nesting = limits.current().nesting + LEVELS_AROUND
+        self._nesting = limits.current().nesting + _LEVELS_AROUND
         self._room = _KEPT_BYTES
         self._last_boundary = len(data)
         """No boundary between events begins behind it."""
         self._lost = 0
         """Bytes that were looked at in vain."""
+        self._in_vain = 0
+        """Items since the last event."""
         self._read()
 
     def _tell(self, place: str | Callable[[], str], rule: Rule, done: str) -> None:
@@ -216,7 +228,7 @@ class Document:
         except orjson.JSONDecodeError:
             pass
         try:
-            value, text, mends = mended(text)
+            value, text, mends = mended(text, self._nesting)
         except Hopeless:
             return _BROKEN, text
         for rule, done in mends:
@@ -329,12 +341,28 @@ class Document:
         if event is not _BROKEN:
             events = with_exact_times(text, [event]) if isinstance(event, dict) else [event]
             self._add(events, start, end)
-            return end
-        if is_whole and first == b"{":
-            end = self._next_event(start, end) or end
-        tell(rules.BROKEN_EVENT, "left out")
-        self.count = number
-        self.places.add(number, 1, start, end)
+            if isinstance(event, dict):
+                self._in_vain = 0
+                return end
+        else:
+            if is_whole and first == b"{":
+                end = self._next_event(start, end) or end
+            tell(rules.BROKEN_EVENT, "left out")
+            self.count = number
+            self.places.add(number, 1, start, end)
+        self._in_vain += 1
+        return end if self._in_vain < _PATIENCE else self._passed_by(end)
+
+    def _passed_by(self, place: int) -> int:
+        """Where the next item is looked at, when there were so many that are no events."""
+        data = self._data
+        if place + _PASSED_BY >= len(data):
+            return place
+        found = _MAY_BEGIN.search(data, place + _PASSED_BY)
+        end = found.start() if found else len(data)
+        end -= data[end - 1 : end] == b","
+        done = f"{end - place} bytes are passed by, behind {self._in_vain} that are no events"
+        self._tell(lambda: self.places.byte(place), rules.BROKEN_EVENT, done)
         return end
 
     def _next_event(self, start: int, stop: int, wrong_at: int = -1) -> int | None:

@@ -13,7 +13,6 @@ from collections.abc import Iterator
 
 import orjson
 
-from tilelang_trace import limits
 from tilelang_trace.formats.chrome_json.scan import end_of_string
 from tilelang_trace.trace import rules
 from tilelang_trace.trace.json_values import Json
@@ -54,26 +53,23 @@ _CONTROL = re.compile(rb"[\x00-\x1f]")
 _NO_ASCII = re.compile(rb"[\x80-\xff]+")
 
 
-LEVELS_AROUND = 2
-"""An argument is inside of an event and its args."""
-
-
 class Hopeless(Exception):
     """It can't be told what the text means."""
 
 
-def mended(text: bytes) -> tuple[Json, bytes, list[Mend]]:
-    """The value, the JSON that says it, and what was mended. Raises Hopeless."""
+def mended(text: bytes, deepest: int) -> tuple[Json, bytes, list[Mend]]:
+    """The value, the JSON that says it, and what was mended, of which levels below the deepest are
+    left out. Raises Hopeless.
+    """
     mends: list[Mend] = []
-    good = b"".join(_parts(text, mends))
+    good = b"".join(_parts(text, deepest, mends))
     try:
         return orjson.loads(good), good, mends
     except orjson.JSONDecodeError:
         raise Hopeless from None
 
 
-def _parts(text: bytes, mends: list[Mend]) -> list[bytes]:
-    deepest = limits.current().nesting + LEVELS_AROUND
+def _parts(text: bytes, deepest: int, mends: list[Mend]) -> list[bytes]:
     if text.count(b"{") + text.count(b"[") > deepest:
         text = b"".join(_shallow(text, deepest, mends))
     parts = []

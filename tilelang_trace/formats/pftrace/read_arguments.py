@@ -54,7 +54,9 @@ class ReadArguments:
         """Put them into a builder's."""
         taken = np.array(sorted(self._taken), np.int32)
         for column in self._columns:
-            collector.add_column(_where(column, ~np.isin(column.rows, taken)))
+            if len(taken):
+                column = _where(column, ~np.isin(column.rows, taken))
+            collector.add_column(column)
         for row, arguments in self._taken.items():
             collector.add(row, arguments)
 
@@ -71,8 +73,10 @@ def arguments_of(
         rows = row_of_event[column.rows]
         moved = replace(column, rows=rows)
         of_end = np.zeros(len(rows), np.bool_) if ends is None else ends[column.rows]
-        begun.append(_sorted(_where(moved, (rows >= 0) & ~of_end)))
-        ended.append(_sorted(_where(moved, (rows >= 0) & of_end)))
+        for of_kind, found in ((~of_end, begun), (of_end, ended)):
+            wanted = (rows >= 0) & of_kind
+            if wanted.any():
+                found.append(_sorted(_where(moved, wanted)))
     arguments = ReadArguments([*begun, *ended], strings)
     # Hardly any file has one, and np.unique imports numpy.ma.
     if twice := {row for rows in _twice(begun, ended) for row in rows.tolist()}:

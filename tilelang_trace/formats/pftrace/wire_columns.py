@@ -23,6 +23,11 @@ PADDING = 32
 _LONGEST_LENGTH = 5
 """Bytes of a key or a length, at most; protobuf refuses longer ones."""
 
+_MOST_FIELDS = 256
+"""Of a message with more the others are not read: it takes a step for each, which is slow where no
+other message has so many.
+"""
+
 _LARGEST_KEY = np.uint64(0xFFFF_FFFF)
 
 
@@ -39,7 +44,9 @@ class FieldTable:
     start: Ints
     """Where the value begins; of what has a length, where its bytes begin."""
     broken: npt.NDArray[np.bool_]
-    """Per message whether it is not well-formed; some of its fields may stand here nevertheless."""
+    """Per message whether it is not well-formed, or has more than `_MOST_FIELDS` fields; some of
+    its fields may stand here nevertheless.
+    """
 
     def where(self, key: int) -> Ints:
         """The rows of the fields with this key."""
@@ -82,6 +89,9 @@ def field_table(data: bytes, starts: Ints, stops: Ints) -> FieldTable:
         pieces.append((message, key, value, start))
         more = at < stop
         message, at, stop = message[more], at[more], stop[more]
+        if len(pieces) == _MOST_FIELDS:
+            broken[message] = True
+            break
     if not pieces:
         none = np.empty(0, np.int64)
         return FieldTable(none, none, none.view(np.uint64), none, broken)

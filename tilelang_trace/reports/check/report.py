@@ -69,5 +69,5 @@ def _importance(entry: Broken) -> tuple[bool, bool, int, str]:
 def command_for(path: str, archive: str) -> str:
     """What a person can type to mend a trace, which may lie in an archive."""
     stem = Path(path).name.partition(".")[0] or "trace"
-    output = Path(archive).with_name(f"{stem}.mended.pftrace")
+    output = Path(archive).parent / f"{stem}.mended.pftrace"
     return f"tilelang-trace convert {quote(path)} -o {quote(str(output))}"
