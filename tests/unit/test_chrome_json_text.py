@@ -71,6 +71,25 @@ def test_what_stands_beside_the_events_is_kept_if_it_is_small() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("beside", "value", "finding"),
+    [
+        ('"rate":NaN', None, "not-a-number: a value is NaN: read as null"),
+        ('"list":[1,-Infinity]', [1, None], "not-a-number"),
+        ('"otherData":{"a":01,}', {"a": 1}, "loose-json"),
+        ('"rate":0x10', None, "loose-json: left out"),
+    ],
+)
+def test_what_is_no_json_beside_the_events_is_told(
+    beside: str, value: object, finding: str
+) -> None:
+    text = f'{{"traceEvents":[{A}],{beside}}}'
+    found = document(text)
+    assert list(found.beside.values()) == [value]
+    place = text.index(beside) + beside.index(":") + 1
+    assert told(found)[0].startswith(f"byte {place}: {finding}")
+
+
 def test_several_lists_are_read() -> None:
     found = document(f'{{"traceEvents":[{A}],"x":1,"traceEvents":[{B}]}}')
     assert names(found) == ["a", "b"]

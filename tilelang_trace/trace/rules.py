@@ -108,7 +108,10 @@ NO_TIME = Rule(
     is_loss=True,
 )
 FAR_TIME = Rule(
-    "far-time", "shows it centuries away, or drops it", "convert leaves it out", is_loss=True
+    "far-time",
+    "shows it centuries away, or drops it",
+    "times are microseconds, also where others are shown; convert leaves it out",
+    is_loss=True,
 )
 NO_DURATION = Rule(
     "no-duration",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import islice
 
 import orjson
@@ -138,7 +139,7 @@ class Document:
             if data[colon : colon + 1] != b":":
                 place = self._next_list(place)
                 continue
-            name = self._value(data[place:end])
+            name = self._value(data[place:end], place)
             place = self._behind_space(colon + 1)
             if name == _LIST and data[place : place + 1] == b"[":
                 self.lists += 1
@@ -179,7 +180,7 @@ class Document:
             return self._next_list(start)
         size = end - start
         if isinstance(name, str) and (size < min(self._room, _BESIDE_BYTES) or name == _OTHER):
-            self.beside[name] = self._value(data[start:end])
+            self.beside[name] = self._value(data[start:end], start)
             self._room -= size
         return end
 
@@ -201,10 +202,14 @@ class Document:
             return word.end()
         raise Unfinished(len(data), None)
 
-    def _value(self, text: bytes) -> Json:
-        """What a text means; None if it can't be told."""
-        value, _ = self._parsed(text, lambda rule, done: None)
-        return None if value is _BROKEN else value
+    def _value(self, text: bytes, start: int) -> Json:
+        """What a text beside the events means, which begins there; None if it can't be told."""
+        tell = partial(self._tell, lambda: self.places.byte(start))
+        value, _ = self._parsed(text, tell)
+        if value is not _BROKEN:
+            return value
+        tell(rules.LOOSE_JSON, "left out")
+        return None
 
     def _parsed(self, text: bytes, tell: Callable[[Rule, str], None]) -> tuple[Json, bytes]:
         """What a text means, and the good JSON that says it; _BROKEN if it can't be told."""
@@ -360,7 +365,7 @@ class Document:
             text = self._data[begin.end() : self._end_of(begin.end(), b"{")]
         except Unfinished:
             return False
-        event = self._value(text)
+        event, _ = self._parsed(text, lambda rule, done: None)
         return isinstance(event, dict) and "ph" in event
 
 
