@@ -84,12 +84,10 @@ class BeginsAndEnds:
         if row is None:
             self._early.setdefault((where, event.time, event.name), deque()).append(event)
             return
-        if (
-            event.row >= 0
-            and self._early
-            and (key := (where, event.time, event.name)) in self._early
-        ):
-            self._late[row] = key
+        if event.row >= 0 and self._early:
+            key = where, event.time, event.name
+            if key in self._early:
+                self._late[row] = key
         if moved:
             self._tell(event.number, SHIFTED, f"moved by {moved} ns")
         self._arguments.setdefault(row, {}).update(event.arguments)
