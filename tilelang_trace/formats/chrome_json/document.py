@@ -137,7 +137,8 @@ class Document:
             end = end_of_string(data, place) if first == b'"' else -1
             colon = self._behind_space(end) if end >= 0 else place
             if data[colon : colon + 1] != b":":
-                place = self._next_list(place)
+                is_cut = colon == len(data) or (first == b'"' and end < 0)
+                place = self._next_list(place, is_cut)
                 continue
             name = self._value(data[place:end], place)
             place = self._behind_space(colon + 1)
@@ -155,18 +156,16 @@ class Document:
                 place = self._beside(name, place)
                 names.append(name)
 
-    def _next_list(self, place: int) -> int:
-        """Where a list of events may begin behind what can't be read."""
+    def _next_list(self, place: int, is_cut: bool) -> int:
+        """Where a list of events may begin behind what can't be read, or only not to its end."""
         found = self._data.find(b'"' + _LIST.encode() + b'"', place + 1)
         if found >= 0:
             return found
-        if self.lists:
-            at = self._data[place : place + 1]
-            done = (
-                "it goes on with what is no JSON"
-                if at
-                else f"{self._kept()}, the object is not closed"
-            )
+        if self.lists and is_cut:
+            done = f"{self._kept()}, the object is not closed"
+            self._tell(self._end(), rules.UNCLOSED, done)
+        elif self.lists:
+            done = "it goes on with what is no JSON"
             self._tell(self.places.byte(place), rules.UNCLOSED, done)
         raise _Cut
 
@@ -176,8 +175,8 @@ class Document:
         first = data[start : start + 1]
         try:
             end = self._end_of(start, first)
-        except Unfinished:
-            return self._next_list(start)
+        except Unfinished as why:
+            return self._next_list(start, is_cut=why.wrong_at is None)
         size = end - start
         if isinstance(name, str) and (size < min(self._room, _BESIDE_BYTES) or name == _OTHER):
             self.beside[name] = self._value(data[start:end], start)
