@@ -4,6 +4,7 @@ left.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
@@ -21,9 +22,11 @@ if TYPE_CHECKING:
 
 def open_trace(path: str) -> Trace:
     """The Trace at this path, with its phases. Raises UserError."""
-    if Path(path).is_dir():
-        from tilelang_trace.recording import finish
+    if os.path.isdir(path):  # for Path, no name at all is the folder that one is in
+        from tilelang_trace.recording import finish, folder
 
+        if not folder.is_one(Path(path)):
+            raise UserError(f"{path}: a folder without a recording: name a trace")
         return finish.read_journals(Path(path))
     journals = Path(path + FOLDER_ENDING)
     if journals.is_dir() and not Path(path).exists():

@@ -260,3 +260,12 @@ def test_mistakes_are_one_line(arguments: list[str], message: str, capsys: Captu
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("tilelang-trace: ") and message in line
     assert list(Path().iterdir()) == [Path("x.pftrace")]
+
+
+def test_what_the_file_of_another_tool_lost_is_told(capsys: Capture) -> None:
+    event = '{"name":"a","ph":"X","ts":0,"dur":5,"pid":1,"tid":1}'
+    Path("x.json").write_text(f'{{"traceEvents":[{event},{event[:20]}')
+    assert main(["bundle", "x.json", "-o", "report.zip"]) == 0
+    lost, wrote = capsys.readouterr().err.splitlines()
+    assert "1 place at which something is lost" in lost
+    assert wrote.startswith("tilelang-trace: wrote report.zip")

@@ -71,6 +71,25 @@ def test_what_stands_beside_the_events_is_kept_if_it_is_small() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("beside", "value", "finding"),
+    [
+        ('"rate":NaN', None, "not-a-number: a value is NaN: read as null"),
+        ('"list":[1,-Infinity]', [1, None], "not-a-number"),
+        ('"otherData":{"a":01,}', {"a": 1}, "loose-json"),
+        ('"rate":0x10', None, "loose-json: left out"),
+    ],
+)
+def test_what_is_no_json_beside_the_events_is_told(
+    beside: str, value: object, finding: str
+) -> None:
+    text = f'{{"traceEvents":[{A}],{beside}}}'
+    found = document(text)
+    assert list(found.beside.values()) == [value]
+    place = text.index(beside) + beside.index(":") + 1
+    assert told(found)[0].startswith(f"byte {place}: {finding}")
+
+
 def test_several_lists_are_read() -> None:
     found = document(f'{{"traceEvents":[{A}],"x":1,"traceEvents":[{B}]}}')
     assert names(found) == ["a", "b"]
@@ -97,6 +116,11 @@ KEPT = "2 events kept"
         (f"[{A},{B},\n", 2, f"unclosed: {KEPT}, the list is not closed"),
         (BOTH[:-2], 2, f"cut-off: {KEPT}, the list is not closed"),
         (BOTH[:-1], 2, f"unclosed: {KEPT}, the object is not closed"),
+        (BOTH[:-1] + ',"x', 2, f"unclosed: {KEPT}, the object is not closed"),
+        (BOTH[:-1] + ',"x"', 2, f"unclosed: {KEPT}, the object is not closed"),
+        (BOTH[:-1] + ',"x":', 2, f"unclosed: {KEPT}, the object is not closed"),
+        (BOTH[:-1] + ',"x":"a', 2, f"unclosed: {KEPT}, the object is not closed"),
+        (BOTH[:-1] + ',"x":[1,{"a":2}', 2, f"unclosed: {KEPT}, the object is not closed"),
         (BOTH[:-5], 1, "cut-off: 1 event kept, the file ends inside event 2"),
         (f"[{A},{B[:20]}", 1, "cut-off: 1 event kept, the file ends inside event 2"),
         (f"[{A},{B[:3]}", 1, "cut-off: 1 event kept, the file ends inside event 2"),

@@ -48,7 +48,11 @@ def rules(trace: Trace) -> list[tuple[str, str]]:
         (DATA.decode().encode("utf-16"), [("file-start", "byte 0")]),
         (DATA.decode().encode("utf-16-be"), [("file-start", "byte 0")]),
         (b"\xfe\xff" + DATA.decode().encode("utf-16-be"), [("file-start", "byte 0")]),
+        (DATA.decode().encode("utf-16-le"), [("file-start", "byte 0")]),
         (DATA.decode().encode("utf-32"), [("file-start", "byte 0")]),
+        (DATA.decode().encode("utf-32-le"), [("file-start", "byte 0")]),
+        (DATA.decode().encode("utf-32-be"), [("file-start", "byte 0")]),
+        (b"\0\0\xfe\xff" + DATA.decode().encode("utf-32-be"), [("file-start", "byte 0")]),
         (gzip.compress(b"\xef\xbb\xbf" + DATA), [("file-start", "byte 0")]),
     ],
 )
@@ -56,6 +60,14 @@ def test_any_form_says_the_same(content: bytes, told: object, tmp_path: Path) ->
     trace = read(tmp_path, content)
     assert said(trace) == said(nested_compile())
     assert rules(trace) == told
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
+@pytest.mark.parametrize("before", ["\n", "\n\n", "\r\n \t"])
+def test_white_space_does_not_hide_an_encoding(before: str, encoding: str, tmp_path: Path) -> None:
+    trace = read(tmp_path, (before + DATA.decode()).encode(encoding))
+    assert said(trace) == said(nested_compile())
+    assert rules(trace)[0] == ("file-start", "byte 0")
 
 
 @pytest.mark.parametrize("behind", [b"garbage", bytes(500), b"\x1f"])

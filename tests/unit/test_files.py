@@ -261,7 +261,7 @@ def refused(path: Path, content: bytes | None = None) -> str:
         (b"", "empty"),
         (b" \n\t ", "empty"),
         (b"\x7fELF\x02\x01", "a program"),
-        (b"PK\x03\x04", "damaged archive"),
+        (b"PK\x03\x04", "damaged archive: cut off"),
         (b"Traceback (most recent call last):\n", "an exception"),
         (b"\xef\xbb\xbf{}", "no trace"),
         ("{}".encode("utf-16"), "no trace"),

@@ -101,6 +101,36 @@ def test_of_equal_times_the_first_in_the_file_is_the_parent() -> None:
     assert parents(read(x("X", 0, 5), e("B", "B", 0), e("E", "B", 5))) == {"X": None, "B": "X"}
 
 
+def test_an_end_in_front_of_its_begin_at_the_same_time_ends_it() -> None:
+    """As of tools that sort by time alone. They last 1 ns each, in the order of their begins."""
+    trace = read(
+        e("B", "P", 0),
+        e("E", "a", 5, args={"k": 1}),
+        e("B", "a", 5),
+        e("E", "b", 5),
+        e("B", "b", 5),
+        x("later", 6, 2),
+        e("E", "P", 10),
+    )
+    assert [span for span in spans(trace) if span[0] != "later"] == [
+        ("P", 0, 10_000),
+        ("a", 5_000, 5_001),
+        ("b", 5_001, 5_002),
+    ]
+    assert parents(trace) == {"P": None, "a": "P", "b": "P", "later": "P"}
+    assert trace.arguments.of(1) == {"k": 1}
+    assert {rule for _, rule in told(trace)} == {"shifted", "empty-slice"}
+
+
+def test_an_end_in_front_of_its_begin_is_lost_if_the_begin_has_another() -> None:
+    trace = read(e("E", "a", 5), e("B", "a", 5), e("E", "a", 9))
+    assert spans(trace) == [("a", 5_000, 9_000)]
+    assert told(trace) == [("event 1", "end-without-begin")]
+    trace = read(e("E", "a", 4), e("B", "a", 5), x("last", 0, 9, tid=2))
+    assert ("a", 5_000, 9_000) in spans(trace)
+    assert told(trace) == [("event 1", "end-without-begin"), ("event 2", "never-ended")]
+
+
 def test_many_ends_that_fit_nothing_take_no_time() -> None:
     """With a walk through the stack for each end these were 10^8 steps."""
     count = 10_000
@@ -170,6 +200,13 @@ def test_async_events_that_are_broken_are_told_and_kept() -> None:
     trace = read({"ph": "b", "name": "s", "ts": 0, "id": 1}, {"ph": "e", "ts": 5, "id": 1})
     assert spans(trace) == [("s", 0, 5_000)]
     assert told(trace) == [("event 1", "no-owner"), ("event 2", "no-owner")]
+
+
+def test_an_async_end_in_front_of_its_begin_at_the_same_time_ends_it() -> None:
+    trace = read(a("e", "s", 5), a("b", "s", 5), a("b", "last", 9, id=2), a("e", "last", 20, id=2))
+    assert spans(trace) == [("s", 5_000, 5_001), ("last", 9_000, 20_000)]
+    trace = read(a("e", "s", 5, id=1), a("b", "s", 5, id=2))
+    assert told(trace) == [("event 1", "end-without-begin"), ("event 2", "never-ended")]
 
 
 def test_async_events_nest_by_time_in_any_order_of_the_file() -> None:

@@ -1,4 +1,4 @@
-"""A trace that is not there, while its journals are."""
+"""A trace that is not there, while its journals are; folders."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tilelang_trace.commands import main
+from tilelang_trace.opening import open_trace
 from tilelang_trace.recording.folder import JournalFolder
 from tilelang_trace.recording.journal import Journal
 
@@ -56,4 +57,22 @@ def test_a_trace_that_is_there_is_read_whatever_is_beside_it(
     Path("x.pftrace").write_bytes(b"")
     assert main(["report", "x.pftrace"]) == 2
     assert "the file is empty" in capsys.readouterr().err
+    journals.remove()
+
+
+@pytest.mark.parametrize("command", ["report", "check"])
+def test_a_folder_of_anything_else_is_no_trace(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("traces").mkdir()
+    Path("traces/a.json").write_text('{"traceEvents":[]}')
+    assert main([command, "traces"]) == 2
+    told = "tilelang-trace: traces: a folder without a recording: name a trace\n"
+    assert capsys.readouterr().err == told
+    assert main([command, ""]) == 2
+
+
+def test_a_recording_that_saw_nothing_yet_is_empty() -> None:
+    journals = JournalFolder(Path("x.pftrace"))
+    assert len(open_trace("x.pftrace.journal").slices) == 0
     journals.remove()

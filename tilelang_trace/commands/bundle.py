@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from tilelang_trace.commands import progress
 from tilelang_trace.commands.arguments import A_TRACE
+from tilelang_trace.commands.mends import tell_of_mends
 from tilelang_trace.errors import UserError
 from tilelang_trace.reports.text import plural, visible
 
@@ -82,6 +83,8 @@ def run(options: argparse.Namespace) -> int:
         traces = {"trace": open_compile(options.trace)}
         if options.new is not None:
             traces = {"base": traces["trace"], "new": open_compile(options.new)}
+    for path, trace in zip((options.trace, options.new), traces.values()):
+        tell_of_mends(path, trace.findings)
     redaction = Redaction(names=options.redact == "names")
     if options.dry_run:
         if options.redact == "none":

@@ -223,7 +223,8 @@ def _is_trace(data: bytes) -> bool:
     except UserError:
         return False
     if known is JSON:
-        return b'"traceEvents"' in data or data.lstrip()[:1] == b"["
+        text = utf8(data)
+        return b'"traceEvents"' in text or text.lstrip()[:1] == b"["
     return known.reader is not None
 
 
@@ -241,20 +242,21 @@ def _the_one(archive: str, traces: dict[str, bytes], wanted: str) -> bytes:
 def sniff(data: bytes) -> Format:
     """The format of these bytes. Raises UserError if they are none that is known."""
     head = utf8(data[:_HEAD])
+    is_utf8 = head == data[:_HEAD]
     start = head.lstrip(b" \t\r\n")
     if not start:
         raise UserError("the file is empty: no trace")
-    if data[:1] == b"\x0a" and (start[:1] not in b"{[<" or _starts_with_a_packet(data)):
+    if is_utf8 and data[:1] == b"\x0a" and (start[:1] not in b"{[<" or _starts_with_a_packet(data)):
         return PFTRACE
     if start.startswith(b"["):
         return JSON
     if start.startswith(b"{"):
-        text = data if head == data[:_HEAD] else head
+        text = data if is_utf8 else head
         line = text.lstrip(b" \t\r\n").partition(b"\n")[0]
         return LOG if b'"pass_events"' in line and _is_log_header(line) else JSON
     if data.startswith(b"\x89PNG"):
         return PNG
-    if start.startswith((b"<?xml", b"<svg")):
+    if start.startswith((b"<?xml", b"<svg")) and b"<svg" in start:
         return SVG
     for beginning, what in _NO_TRACES.items():
         if start[: len(beginning)].lower() == beginning:

@@ -82,6 +82,11 @@ def journals_in(path: Path) -> list[Path]:
     return sorted(path.glob(f"*{journal.SUFFIX}"))
 
 
+def is_one(path: Path) -> bool:
+    """Whether a folder is one of journals, though there may be none in it yet."""
+    return (path / _LOCK).exists() or bool(journals_in(path))
+
+
 def finish_command(path: Path, output: str) -> str:
     """What a person can type to make the output of a folder that a recording left."""
     return f"tilelang-trace convert {quote(str(path))} -o {quote(output)}"

@@ -110,7 +110,7 @@ NO_TIME = Rule(
 FAR_TIME = Rule(
     "far-time",
     "drops it, shows it centuries away, or takes its time (from 2^63 ns on) for a negative one",
-    "convert leaves it out",
+    "times in JSON are microseconds, whatever is shown; convert leaves it out",
     is_loss=True,
 )
 NO_DURATION = Rule(

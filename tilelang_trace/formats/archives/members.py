@@ -27,7 +27,8 @@ from tilelang_trace.errors import UserError
 from tilelang_trace.formats.compression import Budget, uncompressed
 
 _ZIP = b"PK\x03\x04"
-_EMPTY_ZIP = b"PK\x05\x06"
+_ZIP_END = b"PK\x05\x06"
+"""Begins what is at the end of each .zip, and all that is in an empty one."""
 _ZIP_ENTRY = b"PK\x01\x02"
 """Begins the entry of a file in the list at the end of a .zip."""
 _TAR_MAGIC = slice(257, 262)
@@ -58,7 +59,7 @@ class Member:
 
 def is_archive(data: bytes) -> bool:
     """Whether these bytes, which are not compressed as a whole, are a .zip or a .tar."""
-    return data.startswith((_ZIP, _EMPTY_ZIP)) or _is_tar(data)
+    return data.startswith((_ZIP, _ZIP_END)) or _is_tar(data)
 
 
 def _is_tar(data: bytes) -> bool:
@@ -92,9 +93,11 @@ def members(data: bytes) -> list[Member]:
 
 def _files(data: bytes) -> Iterator[tuple[str, IO[bytes]]]:
     """Name and content of each visible file; the names of all members are checked first."""
-    if not data.startswith((_ZIP, _EMPTY_ZIP)):
+    if not data.startswith((_ZIP, _ZIP_END)):
         yield from _in_tar(data)
         return
+    if _ZIP_END not in data:
+        raise UserError("damaged archive: cut off, the list of its files is missing")
     _check_count(data.count(_ZIP_ENTRY))  # before `zipfile` takes 10 times the memory for them
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         entries = archive.infolist()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from itertools import islice
 
 import orjson
@@ -148,9 +149,10 @@ class Document:
             end = end_of_string(data, place) if first == b'"' else -1
             colon = self._behind_space(end) if end >= 0 else place
             if data[colon : colon + 1] != b":":
-                place = self._next_list(place)
+                is_cut = colon == len(data) or (first == b'"' and end < 0)
+                place = self._next_list(place, is_cut)
                 continue
-            name = self._value(data[place:end])
+            name = self._value(data[place:end], place)
             place = self._behind_space(colon + 1)
             if name == _LIST and data[place : place + 1] == b"[":
                 self.lists += 1
@@ -166,18 +168,16 @@ class Document:
                 place = self._beside(name, place)
                 names.append(name)
 
-    def _next_list(self, place: int) -> int:
-        """Where a list of events may begin behind what can't be read."""
+    def _next_list(self, place: int, is_cut: bool) -> int:
+        """Where a list of events may begin behind what can't be read, or only not to its end."""
         found = self._data.find(b'"' + _LIST.encode() + b'"', place + 1)
         if found >= 0:
             return found
-        if self.lists:
-            at = self._data[place : place + 1]
-            done = (
-                "it goes on with what is no JSON"
-                if at
-                else f"{self._kept()}, the object is not closed"
-            )
+        if self.lists and is_cut:
+            done = f"{self._kept()}, the object is not closed"
+            self._tell(self._end(), rules.UNCLOSED, done)
+        elif self.lists:
+            done = "it goes on with what is no JSON"
             self._tell(self.places.byte(place), rules.UNCLOSED, done)
         raise _Cut
 
@@ -187,11 +187,11 @@ class Document:
         first = data[start : start + 1]
         try:
             end = self._end_of(start, first)
-        except Unfinished:
-            return self._next_list(start)
+        except Unfinished as why:
+            return self._next_list(start, is_cut=why.wrong_at is None)
         size = end - start
         if isinstance(name, str) and (size < min(self._room, _BESIDE_BYTES) or name == _OTHER):
-            self.beside[name] = self._value(data[start:end])
+            self.beside[name] = self._value(data[start:end], start)
             self._room -= size
         return end
 
@@ -213,10 +213,14 @@ class Document:
             return word.end()
         raise Unfinished(len(data), None)
 
-    def _value(self, text: bytes) -> Json:
-        """What a text means; None if it can't be told."""
-        value, _ = self._parsed(text, lambda rule, done: None)
-        return None if value is _BROKEN else value
+    def _value(self, text: bytes, start: int) -> Json:
+        """What a text beside the events means, which begins there; None if it can't be told."""
+        tell = partial(self._tell, lambda: self.places.byte(start))
+        value, _ = self._parsed(text, tell)
+        if value is not _BROKEN:
+            return value
+        tell(rules.LOOSE_JSON, "left out")
+        return None
 
     def _parsed(self, text: bytes, tell: Callable[[Rule, str], None]) -> tuple[Json, bytes]:
         """What a text means, and the good JSON that says it; _BROKEN if it can't be told."""
@@ -388,5 +392,5 @@ class Document:
             text = self._data[begin.end() : self._end_of(begin.end(), b"{")]
         except Unfinished:
             return False
-        event = self._value(text)
+        event, _ = self._parsed(text, lambda rule, done: None)
         return isinstance(event, dict) and "ph" in event

@@ -72,10 +72,11 @@ def async_id(event: Mapping[str, Json]) -> tuple[str, Id] | None:
 
 def flow_id(value: Json) -> tuple[Id | None, bool]:
     """The id of an arrow, text as the hexadecimal number that Perfetto reads it as; and whether
-    Perfetto does.
+    Perfetto does (text of more than 64 bits is one id for it).
     """
     if isinstance(value, int) and not isinstance(value, bool):
         return value % 2**64, True
     if isinstance(value, str) and _HEX.fullmatch(value):
-        return int(value, 16), True
+        id_ = int(value, 16)
+        return id_, id_ < 2**64
     return row_id(value), False
