@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.compiled import INCOMPLETE, Tree, a_compile, a_context, a_pass, failed, trace
+from tests.traces import said
 from tests.well_formed import check
 from tests.wild_traces import Wild, wild
 from tilelang_trace.analysis.compare.compare import compare_traces
@@ -171,4 +172,4 @@ def test_a_secret_is_hidden_wherever_it_stands(
         data = b"".join(format_.write(done.trace))
         assert secret.encode() not in data
         assert leaks([("trace", data)], done.secrets) == []
-    assert redact(done.trace, machine=Machine()).trace == done.trace
+    assert said(redact(done.trace, machine=Machine()).trace) == said(done.trace)

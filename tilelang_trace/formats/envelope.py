@@ -85,13 +85,17 @@ def _without_id(entry: Mapping[str, Json]) -> dict[str, Json]:
     return {key: value for key, value in entry.items() if key != "id"}
 
 
+_IDS = (int, type(None))
+
+
 def _check(builder: TraceBuilder) -> None:
-    """ValueError if a name is no text, or something points to what isn't there."""
+    """ValueError if a name is no text, an id no number, or something points to what isn't there."""
     named: list[Process | Thread | Lane | CounterTrack] = [*builder.processes, *builder.threads]
     owned_ones: list[Lane | CounterTrack] = [*builder.lanes, *builder.counter_tracks]
     for entry in (*named, *owned_ones):
-        if not isinstance(entry.name, str):
-            raise ValueError(f"the name {entry.name!r} is no text")
+        for key, value in vars(entry).items():
+            if type(value) is not str if key in ("name", "unit") else type(value) not in _IDS:
+                raise ValueError(f"the {key} {value!r}")
     processes, threads = range(len(builder.processes)), range(len(builder.threads))
     for thread in builder.threads:
         if thread.process not in processes:

@@ -31,6 +31,7 @@ import orjson
 
 from tilelang_trace import limits, long_work
 from tilelang_trace.errors import UserError
+from tilelang_trace.formats.chrome_json.times import CLOCK
 from tilelang_trace.trace.arguments import (
     CONTEXT,
     CONTEXT_NAME,
@@ -284,6 +285,8 @@ class _Reader:
         value = event[key]
         if not isinstance(value, int) or isinstance(value, bool) or not -(2**63) <= value < 2**63:
             raise UserError(f"line {number}: {key!r} is no 64-bit integer: {_shown(value)}")
+        if key.endswith("_ns") and value not in CLOCK:
+            raise UserError(f"line {number}: {key!r} is centuries away: {value}")
 
     def _lane(self, event: Mapping[str, Json]) -> int:
         pid, tid, name = event.get("pid"), event.get("tid"), event.get("thread_name")
