@@ -89,7 +89,7 @@ def test_ids_that_are_text_are_hexadecimal(first: Any, second: Any, one: bool) -
     assert told(trace) == ([] if one else [("event 8", "loose-flow")])
 
 
-@pytest.mark.parametrize("id", ["request-7", 1.5, None, [1], {"a": 1}, "1" + 16 * "0"])
+@pytest.mark.parametrize("id", ["request-7", 1.5, None, [1], {"a": 1}, "1" + 16 * "0", 2**63])
 def test_ids_that_perfetto_takes_for_none_are_kept_and_told(id: Any) -> None:
     trace = read(*SLICES, s(11, id), f(201, id))
     assert arrows(trace) == [("one", "far")]

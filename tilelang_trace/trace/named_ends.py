@@ -61,6 +61,8 @@ class NamedSlices:
         self._time: int | None = None
         self.moved = 0
         """By how much the last event was moved, ns."""
+        self.was_passed = False
+        """Whether the slice of the last end began just when what was around it ended."""
 
     def begin(self, row: int, time: int, name: str, category: str) -> None:
         """Open the slice of a row."""
@@ -90,9 +92,12 @@ class NamedSlices:
         if slice_ is None and name:
             slice_ = self._passed.last(key)
         if slice_ is None:
+            self.was_passed = False
             return None
-        ended = self._not_before(max(time, self._builder.begins[slice_.row] + 1))
-        self._builder.ends[slice_.row] = ended
+        begun, ends = self._builder.begins[slice_.row], self._builder.ends
+        self.was_passed = slice_.state == _PASSED and ends[slice_.row] == begun + 1
+        ended = self._not_before(max(time, begun + 1))
+        ends[slice_.row] = ended
         self.moved = ended - time
         if slice_.state == _OPEN:
             slice_.state = _CLOSED

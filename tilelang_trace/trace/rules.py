@@ -91,7 +91,7 @@ NEGATIVE_DURATION = Rule(
 )
 SHIFTED = Rule(
     "shifted",
-    "nests events of the same time in the order of the file",
+    "nests events of the same time in the order of the file, but X before B",
     "convert gives each its own time",
 )
 UNKNOWN_PHASE = Rule("unknown-phase", "passes it by", "convert leaves it out")
@@ -155,13 +155,19 @@ NO_ARGUMENTS = Rule(
 )
 NO_OWNER = Rule(
     "no-owner",
-    "drops async events without a pid or an id, and instants without their thread or process",
+    "drops async events without a pid or an id, which is text or a number of 64 bits, and "
+    "instants without their thread or process",
     "convert gives them one",
 )
 BAD_COUNTER = Rule(
     "bad-counter",
     "passes by values of counters that are no numbers, or never ends loading (v52, NaN)",
     "convert leaves them out",
+)
+COUNTER_ID = Rule(
+    "counter-id",
+    "passes by ids of counters that are no text, so that all of one name are one row",
+    "convert writes them into the names",
 )
 BAD_FLOW = Rule(
     "bad-flow",

@@ -113,6 +113,7 @@ class EventReader:
             self._instants.settle(self._arrows.points(self._rows.lanes), self._add_point)
             self._arrows.join(self._rows.lanes)
             self._checks.depth(builder, numbers.__getitem__)
+            self._checks.begins(builder, self._begins_and_ends.rows(), numbers.__getitem__)
             self._rows.add_idle()
             self._tell_real_time()
         self._rows.name()
@@ -256,6 +257,8 @@ class EventReader:
         if id_ is None or pid is None:
             missing = "pid" if pid is None else "id"
             self._tell(number, rules.NO_OWNER, f"an async event without {missing!r}: kept")
+        elif not ids.is_async_id_read(event):
+            self._tell(number, rules.NO_OWNER, f"the async id is {shown(id_[1])}: kept")
         pid = 0 if pid is None else pid
         scope = ids.text(event.get("scope", ""))
         if id_ is None:
