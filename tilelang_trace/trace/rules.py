@@ -171,7 +171,8 @@ COUNTER_ID = Rule(
 )
 BAD_FLOW = Rule(
     "bad-flow",
-    "reads ids of arrows as numbers, text as hexadecimal ones, and draws no other arrow",
+    "reads ids of arrows as numbers, text as hexadecimal ones, and draws no other arrow, nor to a "
+    "slice that an event E of the same time ends, or that begins in front of its event",
     "convert draws it",
 )
 LOOSE_FLOW = Rule(

@@ -111,9 +111,10 @@ class EventReader:
             self._take_flows(self._arrows_of_ours)
         else:
             self._instants.settle(self._arrows.points(self._rows.lanes), self._add_point)
-            self._arrows.join(self._rows.lanes)
+            begun = self._begins_and_ends.rows()
+            self._arrows.join(self._rows.lanes, set(begun), numbers.__getitem__)
             self._checks.depth(builder, numbers.__getitem__)
-            self._checks.begins(builder, self._begins_and_ends.rows(), numbers.__getitem__)
+            self._checks.begins(builder, begun, numbers.__getitem__)
             self._rows.add_idle()
             self._tell_real_time()
         self._rows.name()
