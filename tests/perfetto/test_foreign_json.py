@@ -97,6 +97,7 @@ SAME = {
 OTHER = {
     "overlap": [x("A", 0, 100), x("B", 80, 60)],
     "rounding": [x("A", 0, 1), x("B", 0.5, 0.501)],
+    "shifted": [e("B", "B", 0), x("X", 0, 5), e("E", "B", 9)],
     "empty-slice": [x("a", 5, 0), x("b", 5, 0)],
     "never-ended": [e("B", "A", 0), x("X", 5, 1, tid=2)],
     "end-without-begin": [e("E", "A", 0), x("X", 5, 1)],
@@ -113,6 +114,7 @@ OTHER = {
     "no-text": [x("a", 0, 9), {**x("b", 20, 9), "name": 5}],
     "no-arguments": [x("a", 0, 9, args=[1])],
     "bad-counter": [e("C", "c", 0, args={"v": None})],
+    "counter-id": [e("C", "c", 0, id=k, args={"v": k}) for k in range(2)],
     "bad-flow": [
         x("a", 0, 9),
         x("b", 10, 9),
@@ -140,7 +142,10 @@ select slice.name, thread.name as thread, process.name as process from slice
 left join thread_track on thread_track.id = slice.track_id left join thread using (utid)
 left join process using (upid) order by slice.name
 """
-COUNTERS = "select counter.ts, value from counter order by counter.ts"
+COUNTERS = """
+select counter.ts, value, name from counter join counter_track on track_id = counter_track.id
+order by counter.ts, name
+"""
 
 
 def answers(engine: Engine, data: bytes) -> tuple[Any, Any]:

@@ -89,7 +89,7 @@ def test_ids_that_are_text_are_hexadecimal(first: Any, second: Any, one: bool) -
     assert told(trace) == ([] if one else [("event 8", "loose-flow")])
 
 
-@pytest.mark.parametrize("id", ["request-7", 1.5, None, [1], {"a": 1}, "1" + 16 * "0"])
+@pytest.mark.parametrize("id", ["request-7", 1.5, None, [1], {"a": 1}, "1" + 16 * "0", 2**63])
 def test_ids_that_perfetto_takes_for_none_are_kept_and_told(id: Any) -> None:
     trace = read(*SLICES, s(11, id), f(201, id))
     assert arrows(trace) == [("one", "far")]
@@ -147,3 +147,32 @@ def test_many_arrows_take_no_time() -> None:
     ends = [s(10 * count - 1 - k % 7, id=k) for k in range(count)]
     ends += [f(10 * count - 1, id=k) for k in range(count)]
     assert len(read(*around, *ends).flows) == count
+
+
+@pytest.mark.parametrize(
+    ("events", "is_told"),
+    [  # A slice from 20 to 30, and the event that ends the arrow
+        ([x("b", 20, 10, tid=2), f(20)], False),
+        ([x("b", 20, 10, tid=2), f(30)], False),
+        ([x("b", 20, 10, tid=2), f(20, bp="")], True),
+        ([x("b", 20, 10, tid=2), f(19, bp="")], False),
+        ([e("B", "b", 20, tid=2), f(20), e("E", "b", 30, tid=2)], False),
+        ([f(20), e("B", "b", 20, tid=2), e("E", "b", 30, tid=2)], True),
+        ([e("B", "b", 20, tid=2), f(30), e("E", "b", 30, tid=2)], True),
+        ([e("B", "b", 20, tid=2), f(20, bp=""), e("E", "b", 30, tid=2)], True),
+        ([f(20, bp=""), e("B", "b", 20, tid=2), e("E", "b", 30, tid=2)], False),
+    ],
+)
+def test_arrows_at_an_edge_that_perfetto_does_not_draw_are_told(
+    events: list[dict[str, Any]], is_told: bool
+) -> None:
+    """Of one time it takes the events E first, then X, then all others as the file has them."""
+    trace = read(x("a", 0, 10), s(5), *({**event, "tid": 2} for event in events))
+    assert arrows(trace) == [("a", "b")]
+    assert [rule for _, rule in told(trace)] == ["bad-flow"] * is_told
+
+
+def test_ids_that_stand_in_id2_are_kept_and_told() -> None:
+    trace = read(x("a", 0, 10), *(e(ph, "n", 5, id2={"local": 1}, bp="e") for ph in "sf"))
+    assert arrows(trace) == [("a", "a")]
+    assert told(trace) == [("event 2", "bad-flow"), ("event 3", "bad-flow")]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.chrome_events import e, lane_names, parents, read, spans, told, x
 
 
@@ -99,6 +101,21 @@ def test_of_equal_times_the_first_in_the_file_is_the_parent() -> None:
     trace = read(e("B", "B", 0), x("X", 0, 5), e("E", "B", 5))
     assert parents(trace) == {"B": None, "X": "B"}
     assert parents(read(x("X", 0, 5), e("B", "B", 0), e("E", "B", 5))) == {"X": None, "B": "X"}
+
+
+@pytest.mark.parametrize(("until", "is_inner_first"), [(5, True), (9, True), (20, False)])
+def test_that_perfetto_puts_x_in_front_of_b_is_told(until: int, is_inner_first: bool) -> None:
+    """It nests B in X then, and loses the end of the one that is longer."""
+    trace = read(e("B", "B", 0), x("X", 0, until), e("E", "B", 9))
+    assert parents(trace) == ({"B": None, "X": "B"} if is_inner_first else {"B": "X", "X": None})
+    assert told(trace) == ([("event 2", "shifted")] if is_inner_first else [])
+    assert not told(read(x("X", 0, 9), e("B", "B", 0), e("E", "B", 9)))
+
+
+def test_a_begin_in_front_of_the_end_of_the_slice_before_is_told() -> None:
+    trace = read(e("B", "A", 0), e("B", "B", 5), e("E", "A", 5), e("E", "B", 9))
+    assert spans(trace) == [("A", 0, 5_000), ("B", 5_000, 9_000)]
+    assert told(trace) == [("event 2", "shifted")]
 
 
 def test_an_end_in_front_of_its_begin_at_the_same_time_ends_it() -> None:
@@ -207,6 +224,15 @@ def test_an_async_end_in_front_of_its_begin_at_the_same_time_ends_it() -> None:
     assert spans(trace) == [("s", 5_000, 5_001), ("last", 9_000, 20_000)]
     trace = read(a("e", "s", 5, id=1), a("b", "s", 5, id=2))
     assert told(trace) == [("event 1", "end-without-begin"), ("event 2", "never-ended")]
+
+
+@pytest.mark.parametrize("id", [1.5, 2**63, True, [1]])
+def test_async_ids_that_perfetto_takes_for_none_are_kept_and_told(id: Any) -> None:
+    for ids in ({"id": id}, {"id2": {"local": id}}):
+        trace = read(e("b", "s", 0, **ids), e("e", "s", 5, **ids))
+        assert spans(trace) == [("s", 0, 5_000)]
+        assert told(trace) == [("event 1", "no-owner"), ("event 2", "no-owner")]
+    assert not told(read(a("b", "s", 0, id=-(2**63)), a("e", "s", 5, id=-(2**63))))
 
 
 def test_async_events_nest_by_time_in_any_order_of_the_file() -> None:

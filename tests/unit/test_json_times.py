@@ -113,6 +113,25 @@ def test_what_a_double_shows_at_another_nanosecond_is_told() -> None:
     assert told(trace) == [("event 2", "coarse-time")]
 
 
+@pytest.mark.parametrize(
+    ("ts", "theirs"),
+    [  # as Perfetto v52 shows them
+        ("1.760000000123456E15", 1760000000123456256),
+        ("1760000000123456.0", 1760000000123456000),
+        ("1760000000123456", 1760000000123456000),
+        ("1760000000123456.5", 1760000000123456512),
+        ("5000000000000.125", 5000000000000125),
+        ("6000000000000.0625", 6000000000000062),
+        ("4503599627371.0005", 4503599627371001),
+    ],
+)
+def test_what_perfetto_makes_of_a_time(ts: str, theirs: int) -> None:
+    assert times.as_perfetto_reads(ts) == theirs
+    trace = read(x("a", ts, 1))
+    is_exact = spans(trace)[0][1] == theirs
+    assert told(trace) == ([] if is_exact else [("event 1", "coarse-time")])
+
+
 def test_the_real_time_stays_known() -> None:
     start = 1_760_000_000_123_456_000
     trace = read(x("a", 1760000000123456, 1))

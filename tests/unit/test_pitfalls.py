@@ -89,6 +89,10 @@ JSON: list[tuple[str, bytes]] = [
     ("control-character", text(name='"a\tb"')),
     ("not-utf-8", text(name='"gr\udcff"').replace(b"\xed\xb3\xbf", b"\xff")),
     ("escapes", text(name=r'"gr\u00fcn"')),
+    (
+        "counter-id",
+        events(*(event("C", id=k, args={"v": k}) for k in range(2))),
+    ),
     ("bad-counter", b'[{"ph":"C","name":"c","ts":1,"pid":1,"args":{"v":NaN}}]'),
     # Arrows.
     ("bad-flow", events(*flows("x1", "x1"))),

@@ -58,6 +58,8 @@ class NamedSlices(InOrder):
         """Place on the stack of the outermost slice that was closed while others inside it were
         open, and when that was, ns.
         """
+        self.was_passed = False
+        """Whether the slice of the last end began just when what was around it ended."""
 
     def begin(self, row: int, time: int, name: str, category: str) -> None:
         """Open the slice of a row."""
@@ -86,7 +88,10 @@ class NamedSlices(InOrder):
         if slice_ is None and name:
             slice_ = self._passed.last(key)
         if slice_ is None:
+            self.was_passed = False
             return None
+        begun, ends = self._builder.begins[slice_.row], self._builder.ends
+        self.was_passed = slice_.state == _PASSED and ends[slice_.row] == begun + 1
         self._end(slice_.row, time)
         if slice_.state == _OPEN:
             slice_.state = _CLOSED

@@ -91,7 +91,7 @@ NEGATIVE_DURATION = Rule(
 )
 SHIFTED = Rule(
     "shifted",
-    "nests events of the same time in the order of the file",
+    "nests events of the same time in the order of the file, but X before B",
     "convert gives each its own time",
 )
 UNKNOWN_PHASE = Rule("unknown-phase", "passes it by", "convert leaves it out")
@@ -155,7 +155,8 @@ NO_ARGUMENTS = Rule(
 )
 NO_OWNER = Rule(
     "no-owner",
-    "drops async events without a pid or an id, and instants without their thread or process",
+    "drops async events without a pid or an id, which is text or a number of 64 bits, and "
+    "instants without their thread or process",
     "convert gives them one",
 )
 BAD_COUNTER = Rule(
@@ -163,9 +164,15 @@ BAD_COUNTER = Rule(
     "passes by values of counters that are no numbers, or never ends loading (v52, NaN)",
     "convert leaves them out",
 )
+COUNTER_ID = Rule(
+    "counter-id",
+    "passes by ids of counters that are no text, so that all of one name are one row",
+    "convert writes them into the names",
+)
 BAD_FLOW = Rule(
     "bad-flow",
-    "reads ids of arrows as numbers, text as hexadecimal ones, and draws no other arrow",
+    "reads ids of arrows as numbers, text as hexadecimal ones, and draws no other arrow, nor to a "
+    "slice that an event E of the same time ends, or that begins in front of its event",
     "convert draws it",
 )
 LOOSE_FLOW = Rule(

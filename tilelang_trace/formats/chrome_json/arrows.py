@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -51,10 +51,11 @@ class Arrows:
         thread: tuple[Id, Id],
     ) -> None:
         """Take an event of the phases s, t and f, with its name and category."""
-        value = event.get("id")
-        if value is None and (own := ids.async_id(event)) is not None:
-            value = own[1]
-        arrow = self._id(number, value), *labels
+        if event.get("id") is None and (own := ids.async_id(event)) is not None:
+            self._tell_unread(number, "the id is in 'id2'")
+            arrow: Arrow = (own[1], *labels)
+        else:
+            arrow = self._id(number, event.get("id")), *labels
         next_slice = phase == "f" and event.get("bp") != "e"
         self._ends.append(ArrowEnd(arrow, phase, time, number, thread, next_slice=next_slice))
 
@@ -79,22 +80,34 @@ class Arrows:
     def _id(self, number: int, value: Json) -> Id | None:
         id_, is_read = ids.flow_id(value)
         if not is_read:
-            done = f"the id is {ids.shown(value)}: kept"
-            self._tell(number, BAD_FLOW, done)
+            self._tell_unread(number, f"the id is {ids.shown(value)}")
         return id_
+
+    def _tell_unread(self, number: int, why: str) -> None:
+        self._tell(number, BAD_FLOW, f"{why}: kept")
 
     def points(self, lanes: dict[tuple[Id, Id], int]) -> set[tuple[int, int]]:
         """Lane and time of the ends that are no slices."""
         return {(lanes.get(end.thread, -1), end.time) for end in self._ends if end.row < 0}
 
-    def join(self, lanes: dict[tuple[Id, Id], int]) -> None:
-        """Join the slices, which have their times now; `lanes` are those of the threads."""
+    def join(
+        self,
+        lanes: dict[tuple[Id, Id], int],
+        begun: set[int],
+        number_of: Callable[[int], int],
+    ) -> None:
+        """Join the slices, which have their times now; `lanes` are those of the threads, `begun`
+        the rows of events B, and `number_of` the number of the event that a row came from.
+        """
         of_arrow: dict[Arrow, list[ArrowEnd]] = {}
         for end in self._bound(lanes):
             if end.row < 0:
                 self._leave_out(end, f"{end.phase!r} is at no slice")
-            else:
-                of_arrow.setdefault(end.arrow, []).append(end)
+                continue
+            of_arrow.setdefault(end.arrow, []).append(end)
+            is_begun, is_before = end.row in begun, end.number < number_of(end.row)
+            if self._is_missed(end, is_begun, is_before):
+                self._tell_unread(end.number, f"{end.phase!r} is where its slice begins or ends")
         for ends in of_arrow.values():
             self._join(ends)
 
@@ -119,6 +132,15 @@ class Arrows:
                 self._builder.flows.append((source, end.row))
                 if end.phase == "t":
                     source = end.row
+
+    def _is_missed(self, end: ArrowEnd, is_begun: bool, is_before: bool) -> bool:
+        """Whether Perfetto, which of one time takes first the events E, then X, then all others as
+        the file has them, passes by the slice of this end.
+        """
+        starts = self._builder.begins[end.row] == end.time
+        if end.next_slice:
+            return starts and not (is_begun and is_before)
+        return is_begun and (self._builder.ends[end.row] == end.time or (starts and is_before))
 
     def _bound(self, lanes: dict[tuple[Id, Id], int]) -> list[ArrowEnd]:
         """All ends, with the rows of their slices where there are any."""

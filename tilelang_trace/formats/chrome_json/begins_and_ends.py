@@ -48,6 +48,10 @@ class BeginsAndEnds:
         """Take an event of a thread, in the order of the file."""
         self._in_lanes.setdefault(lane, []).append(event)
 
+    def rows(self) -> list[int]:
+        """The rows of what begins on threads."""
+        return [each.row for events in self._in_lanes.values() for each in events if each.row >= 0]
+
     def pair(self, asynchronous: AsyncSlices, number_of: Callable[[int], int]) -> None:
         """Pair those of each thread, and the async ones, in the order of time; `number_of` is the
         number of the event that a row came from.
@@ -65,6 +69,9 @@ class BeginsAndEnds:
                     slices.begin(event.row, event.time, event.name, event.category)
                 else:
                     found = slices.end(event.time, event.name, event.category)
+                    if slices.was_passed and found is not None:
+                        done = "begins when what is around it ends: comes after it"
+                        self._tell(number_of(found), SHIFTED, done)
                 self._paired(lane, event, found, 0 if found is None else slices.moved)
             left += slices.finish(last)
         asynchronous.pair(lambda event, row, moved: self._paired(event.group, event, row, moved))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from tilelang_trace.trace.rules import (
     COLOUR,
     NEGATIVE_TIME,
     ODD_NUMBER,
+    SHIFTED,
     TOO_DEEP,
 )
 
@@ -37,10 +38,10 @@ class Checks:
 
     def event(self, number: int, event: Mapping[str, Json], phase: str, ts: times.Exact) -> None:
         """Look at an event that is read."""
-        whole, rest = ts
+        whole, _ = ts
         if whole < 0:
             self._tell(number, NEGATIVE_TIME, f"'ts' is {shown(event['ts'])}: kept")
-        elif rest and whole > envelope.EXACT_NS:
+        elif whole > envelope.EXACT_NS and event["ts"].__class__ is not int:
             time, theirs = times.nanoseconds(ts), times.as_perfetto_reads(event["ts"])
             if theirs is not None and theirs != time:
                 done = f"read exactly, {abs(theirs - time)} ns off in Perfetto"
@@ -64,3 +65,20 @@ class Checks:
         columns = (builder.slice_lanes, builder.begins, builder.ends)
         for row in too_deep(*map(np.array, columns)).tolist():
             self._tell(number_of(row), TOO_DEEP, "kept")
+
+    def begins(
+        self, builder: TraceBuilder, begun: Sequence[int], number_of: Callable[[int], int]
+    ) -> None:
+        """Look for slices of X events that begin with what is around them: that Perfetto puts them
+        first, where it is the row of a B (`begun`).
+        """
+        if not begun:
+            return
+        is_begun = np.zeros(len(builder.begins), bool)
+        is_begun[begun] = True
+        lane, begin, end = map(np.array, (builder.slice_lanes, builder.begins, builder.ends))
+        order = np.lexsort((-end, begin, lane))
+        outer, inner = order[:-1], order[1:]
+        is_first = (lane[outer] == lane[inner]) & (begin[outer] == begin[inner])
+        for row in inner[is_first & is_begun[outer] & ~is_begun[inner]].tolist():
+            self._tell(number_of(row), SHIFTED, "nested as the times and the file say")

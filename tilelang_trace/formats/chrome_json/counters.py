@@ -11,7 +11,7 @@ from tilelang_trace.trace.build import TraceBuilder
 from tilelang_trace.trace.findings import Tell
 from tilelang_trace.trace.json_values import Json
 from tilelang_trace.trace.model import CounterTrack
-from tilelang_trace.trace.rules import BAD_COUNTER
+from tilelang_trace.trace.rules import BAD_COUNTER, COUNTER_ID
 
 _Key = tuple[Json, str, str, "str | None"]
 """The pid, the name, the series and the id of a counter."""
@@ -25,6 +25,9 @@ class Counters:
     ) -> None:
         self._builder, self._process, self._tell = builder, process, tell
         self._tracks: dict[_Key, int] = {}
+        self._of_one_row: set[tuple[int, str, str]] = set()
+        """Process, name and series of counters whose ids Perfetto doesn't read, or that have none.
+        """
 
     def open(self, pids: list[int]) -> None:
         """Take the tracks that an envelope has put into the builder; `pids` is what the file calls
@@ -54,8 +57,24 @@ class Counters:
                 track = self._tracks[key] = len(self._builder.counter_tracks)
                 shown = name if id_ is None else f"{name} {id_[1]}"
                 process = self._process(number, event)
+                self._check(event, id_, (process, name, unit), number)
                 self._builder.counter_tracks.append(CounterTrack(shown, unit, process=process))
             self._builder.counter(track, time, measured)
+
+    def _check(
+        self,
+        event: Mapping[str, Json],
+        id_: tuple[str, ids.Id] | None,
+        row: tuple[int, str, str],
+        number: int,
+    ) -> None:
+        """Tell of a new counter that Perfetto takes for another one."""
+        if isinstance(event.get("id"), str):
+            return
+        if row in self._of_one_row:
+            done = "without an id" if id_ is None else f"with the id {ids.shown(id_[1])}"
+            self._tell(number, COUNTER_ID, f"{row[1]!r} {done} has a row of its own")
+        self._of_one_row.add(row)
 
 
 def _number(value: Json) -> float | None:

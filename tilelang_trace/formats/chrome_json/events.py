@@ -111,8 +111,10 @@ class EventReader:
             self._take_flows(self._arrows_of_ours)
         else:
             self._instants.settle(self._arrows.points(self._rows.lanes), self._add_point)
-            self._arrows.join(self._rows.lanes)
+            begun = self._begins_and_ends.rows()
+            self._arrows.join(self._rows.lanes, set(begun), numbers.__getitem__)
             self._checks.depth(builder, numbers.__getitem__)
+            self._checks.begins(builder, begun, numbers.__getitem__)
             self._rows.add_idle()
             self._tell_real_time()
         self._rows.name()
@@ -256,6 +258,8 @@ class EventReader:
         if id_ is None or pid is None:
             missing = "pid" if pid is None else "id"
             self._tell(number, rules.NO_OWNER, f"an async event without {missing!r}: kept")
+        elif not ids.is_async_id_read(event):
+            self._tell(number, rules.NO_OWNER, f"the async id is {shown(id_[1])}: kept")
         pid = 0 if pid is None else pid
         scope = ids.text(event.get("scope", ""))
         if id_ is None:

@@ -58,16 +58,26 @@ def async_id(event: Mapping[str, Json]) -> tuple[str, Id] | None:
     """Whether the id of an async event is of one process (`local`) or of all (`global`), and the
     id; None if it has none. The key `id` counts before `id2`, as in Perfetto.
     """
-    id_ = row_id(event.get("id"))
-    if id_ is not None:
-        return "global", id_
+    scope, value = _id_of(event)
+    id_ = row_id(value)
+    return None if id_ is None else (scope, id_)
+
+
+def is_async_id_read(event: Mapping[str, Json]) -> bool:
+    """Whether Perfetto takes the id of an async event for one: text, or a number of 64 bits."""
+    _, value = _id_of(event)
+    return value.__class__ is str or (value.__class__ is int and value in _INT64)
+
+
+def _id_of(event: Mapping[str, Json]) -> tuple[str, Json]:
+    if event.get("id") is not None:
+        return "global", event["id"]
     both = event.get("id2")
     if isinstance(both, dict):
         for scope in ("global", "local"):
-            id_ = row_id(both.get(scope))
-            if id_ is not None:
-                return scope, id_
-    return None
+            if both.get(scope) is not None:
+                return scope, both[scope]
+    return "", None
 
 
 def flow_id(value: Json) -> tuple[Id | None, bool]:
@@ -75,7 +85,7 @@ def flow_id(value: Json) -> tuple[Id | None, bool]:
     Perfetto does (text of more than 64 bits is one id for it).
     """
     if isinstance(value, int) and not isinstance(value, bool):
-        return value % 2**64, True
+        return value % 2**64, value in _INT64
     if isinstance(value, str) and _HEX.fullmatch(value):
         id_ = int(value, 16)
         return id_, id_ < 2**64

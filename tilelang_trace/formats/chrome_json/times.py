@@ -84,10 +84,23 @@ def is_plain(value: Json) -> bool:
 
 
 def as_perfetto_reads(value: Json) -> int | None:
-    """The ns that Perfetto v52 makes of such a time, which it reads as a double."""
-    try:
-        us = float(value)
-    except (ValueError, TypeError, OverflowError):
+    """The ns that Perfetto makes of such a time (`StringToDouble` in json_parser.h, `CoerceToTs` in
+    json_trace_tokenizer.cc): a double that is not the nearest one where it has an exponent.
+    """
+    if isinstance(value, int):
+        return value * 1000
+    found = _NUMBER.fullmatch(str(value).strip())
+    if found is None:
         return None
-    ns = us * 1000
-    return math.floor(ns + 0.5) if math.isfinite(ns) else None
+    sign, whole, decimals, exponent = found.groups()
+    power = int(exponent or 0)
+    try:
+        us = float(whole or 0) + int(decimals or 0) / 10 ** len(decimals or "")
+        us = us * 10.0**power if power >= 0 else us / 10.0**-power
+        if us.is_integer():
+            ns = int(us) * 1000
+        else:
+            ns = int(us * 1000) if us * 1000 > 2**52 else math.floor(us * 1000 + 0.5)
+    except OverflowError:
+        return None
+    return -ns if sign == "-" else ns
