@@ -265,7 +265,7 @@ class _Whole:
                 end = max(0, end - self._BLOCK)
             tail = self._data[max(0, end - self._BLOCK) : end]
             self._end = end - len(tail) + len(tail.rstrip(b"\0"))
-        from tilelang_trace.formats.pftrace.wire import top_level_places
+        from tilelang_trace.formats.pftrace.wire_reading import top_level_places
 
         try:
             _, _, _, stop = next(top_level_places(self._data, place))

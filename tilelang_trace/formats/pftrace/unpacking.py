@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tilelang_trace import limits
-from tilelang_trace.formats.pftrace.wire import fields
+from tilelang_trace.formats.pftrace.wire_reading import fields
 
 _ZLIB, _ZSTD = 50, 133
 _EITHER_HEADER = 47
