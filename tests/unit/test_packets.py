@@ -11,6 +11,7 @@ from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
 
 from tests.traces import ODD_ARGUMENTS, TOO_WIDE
 from tilelang_trace.formats.pftrace import packets
+from tilelang_trace.formats.pftrace.numbers import CLOCK_MONOTONIC
 from tilelang_trace.formats.pftrace.packets import PacketSequence
 
 
@@ -114,7 +115,7 @@ def test_the_first_packet_of_a_sequence_clears_the_state_and_sets_the_defaults()
         trace_packet_defaults { track_event_defaults { track_uuid: 77 } }""",
     )
     one(
-        PacketSequence(4, 77, packets.CLOCK_MONOTONIC).first(),
+        PacketSequence(4, 77, CLOCK_MONOTONIC).first(),
         """trusted_packet_sequence_id: 4 sequence_flags: 1
         trace_packet_defaults { timestamp_clock_id: 3 track_event_defaults { track_uuid: 77 } }""",
     )

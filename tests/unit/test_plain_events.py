@@ -23,8 +23,9 @@ from tilelang_trace.formats.pftrace import packet_chunks, plain_chunk
 from tilelang_trace.formats.pftrace import reader as pftrace_reader
 from tilelang_trace.formats.pftrace.packet_reader import PacketReader
 from tilelang_trace.formats.pftrace.plain_events import PlainEvents, plain_events
-from tilelang_trace.formats.pftrace.wire import field_bytes, fields, varint
+from tilelang_trace.formats.pftrace.wire import field_bytes, varint
 from tilelang_trace.formats.pftrace.wire_columns import PADDING, distinct, field_table
+from tilelang_trace.formats.pftrace.wire_reading import fields
 from tilelang_trace.formats.pftrace.writer import write
 from tilelang_trace.trace.begin_end import OpenSlices, paired
 from tilelang_trace.trace.build import TraceBuilder

@@ -9,16 +9,14 @@ import pytest
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
 
 from tilelang_trace.formats.pftrace.wire import (
-    Truncated,
     field_bytes,
     field_double,
     field_fixed64,
     field_text,
     field_varint,
-    read_varint,
-    top_level_fields,
     varint,
 )
+from tilelang_trace.formats.pftrace.wire_reading import Truncated, read_varint, top_level_fields
 
 EDGES = sorted({2**k + d for k in range(64) for d in (-1, 0, 1)} | {0, 2**64 - 1})
 RANDOM = [random.Random(seed).getrandbits(1 + seed % 64) for seed in range(500)]

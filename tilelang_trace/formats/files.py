@@ -17,7 +17,7 @@ from tilelang_trace.errors import UserError
 from tilelang_trace.formats.archives.members import is_archive, members
 from tilelang_trace.formats.compression import uncompressed
 from tilelang_trace.formats.encoding import utf8
-from tilelang_trace.formats.pftrace.wire import top_level_fields
+from tilelang_trace.formats.pftrace.wire_reading import top_level_fields
 from tilelang_trace.formats.whole_files import gzipped, write_whole
 from tilelang_trace.trace.build import TraceBuilder
 from tilelang_trace.trace.findings import Findings

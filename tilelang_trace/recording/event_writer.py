@@ -22,7 +22,8 @@ from collections.abc import Callable
 from struct import Struct
 from typing import TypeAlias
 
-from tilelang_trace.formats.pftrace.packets import KEY, PacketSequence
+from tilelang_trace.formats.pftrace.numbers import KEY
+from tilelang_trace.formats.pftrace.packets import PacketSequence
 from tilelang_trace.formats.pftrace.wire import LOW_BITS, field_bytes, varint
 from tilelang_trace.recording.journal import HAS_GIL, UNFINISHED, Journal
 from tilelang_trace.trace.arguments import PASS

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from time import monotonic_ns
 from typing import Any
 
-from tilelang_trace.formats.pftrace.packets import CLOCK_MONOTONIC, PacketSequence, track_packet
+from tilelang_trace.formats.pftrace.numbers import CLOCK_MONOTONIC
+from tilelang_trace.formats.pftrace.packets import PacketSequence, track_packet
 from tilelang_trace.recording.ir_facts import COST, Facts, IrWatch, Look
 from tilelang_trace.recording.sink import Entry, OpenPass, ThreadSink, is_pass
 

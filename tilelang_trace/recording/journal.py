@@ -26,7 +26,7 @@ import sys
 import threading
 from pathlib import Path
 
-from tilelang_trace.formats.pftrace.packets import KEY
+from tilelang_trace.formats.pftrace.numbers import KEY
 
 BLOCK_BYTES = 1 << 20
 SUFFIX = ".pftrace"

@@ -12,14 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from tilelang_trace.events import PHASE
-from tilelang_trace.formats.pftrace.packets import (
-    CLOCK_BOOTTIME,
-    CLOCK_MONOTONIC,
-    CLOCK_REALTIME,
-    clock_packet,
-    metadata_packet,
-    track_packet,
-)
+from tilelang_trace.formats.pftrace.numbers import CLOCK_BOOTTIME, CLOCK_MONOTONIC, CLOCK_REALTIME
+from tilelang_trace.formats.pftrace.packets import clock_packet, metadata_packet, track_packet
 from tilelang_trace.recording import facts, folder
 from tilelang_trace.recording.death import crash_stack
 from tilelang_trace.recording.disk_sink import DiskSink

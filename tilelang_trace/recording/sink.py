@@ -13,8 +13,8 @@ from time import monotonic_ns
 from typing import Any, TypeAlias
 
 from tilelang_trace import pairing
+from tilelang_trace.formats.pftrace.numbers import CLOCK_MONOTONIC
 from tilelang_trace.formats.pftrace.packets import (
-    CLOCK_MONOTONIC,
     COLOURS,
     END,
     PacketSequence,

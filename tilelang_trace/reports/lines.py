@@ -12,7 +12,6 @@ from itertools import zip_longest
 from typing import TypeAlias
 
 from rich.cells import cell_len
-from rich.console import COLOR_SYSTEMS, Console
 
 Line: TypeAlias = "tuple[tuple[str, str], ...]"
 """Texts in a row, each with its style as rich calls it, such as `bold red`."""
@@ -48,6 +47,8 @@ def _painted(parts: Line, paint: Callable[[str, str], str]) -> Iterator[str]:
 
 def _painter() -> Callable[[str, str], str]:
     """What puts the codes of a style around a text, as far as this terminal knows colours."""
+    from rich.console import COLOR_SYSTEMS, Console
+
     console = Console(file=StringIO(), force_terminal=True, force_jupyter=False)
     system = COLOR_SYSTEMS.get(console.color_system or "")
 

@@ -201,7 +201,10 @@ class Arguments:
 
     def content(self) -> list[tuple[Json, ...]]:
         """All columns as plain values; 1, 1.0 and True differ by the type of their column."""
-        return [(c.name, c.type, c.rows.tolist(), self._decoded(c, c.values)) for c in self.columns]
+        return [
+            (c.name, c.type, c.rows.tolist(), _comparable(self._decoded(c, c.values)))
+            for c in self.columns
+        ]
 
     def between(self, start: int, stop: int) -> list[dict[str, Json]]:
         """The arguments of rows start to stop, one dictionary a row, in the contract's order."""
@@ -299,7 +302,13 @@ def _content(trace: Trace) -> tuple[Json, ...]:
         [text(i) for i in instants.category.tolist()],
         trace.instant_arguments.content(),
         trace.counter_tracks,
-        [c.tolist() for c in (counters.track, counters.time, counters.value)],
+        [c.tolist() for c in (counters.track, counters.time)],
+        _comparable(counters.value.tolist()),
         trace.flows.tolist(),
         dict(trace.metadata),
     )
+
+
+def _comparable(values: Sequence[Json]) -> list[Json]:
+    """The values, with a text for NaN, which is not equal to itself."""
+    return ["NaN" if value != value else value for value in values]

@@ -74,6 +74,8 @@ def _of_failed_passes(passes: ComparedPasses, old: Trace, young: Trace) -> Itera
     errors = _lines(old), _lines(young)
     rows_of_sides = passes.base.rows[0], passes.new.rows[0]
     has_failed = np.isin(rows_of_sides[0], [*errors[0]]) | np.isin(rows_of_sides[1], [*errors[1]])
+    if not has_failed.any():
+        return
     first, behind = passes.paths.spans()
     last_of: dict[int, int] = {}
     """The last pass inside of each that was looked at, which are the later ones."""

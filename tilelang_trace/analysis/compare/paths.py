@@ -40,34 +40,27 @@ class Paths:
         """For each path its place in a walk through all of them from the top, and the first place
         behind all that begin with it.
         """
-        size = np.ones(len(self.parent), np.int64).tolist()
-        for number in range(len(size) - 1, -1, -1):
-            if self.parent[number] >= 0:
-                size[self.parent[number]] += size[number]
-        first: list[int] = []
-        free = [0]  # for the next path in each; the first number is for those at the top
-        for parent, places in zip(self.parent, size):
-            first.append(free[parent + 1])
-            free[parent + 1] += places
-            free.append(first[-1] + 1)
-        return np.array(first, np.int64), np.array(first, np.int64) + size
+        parents = np.array(self.parent, np.int32)
+        children = Children(parents)
+        size = children.branch_sizes(parents)
+        first = np.zeros(len(parents), np.int64)
+        for level in children.levels():
+            around = parents[level]
+            before = np.cumsum(size[level]) - size[level]
+            begins = np.flatnonzero(np.diff(around, prepend=-2))
+            counts = np.diff(begins, append=len(level))
+            top = np.where(around >= 0, first[around] + 1, 0)
+            first[level] = top + before - np.repeat(before[begins], counts)
+        return first, first + size
 
     def strings_of(self, paths: Ids) -> list[str]:
         """The names in these paths, each once."""
-        used = np.zeros(len(self.parent) + 1, np.bool_)
-        used[paths] = True
-        for number in range(len(self.parent) - 1, -1, -1):
-            if used[number]:
-                used[self.parent[number]] = True
-        names = np.unique(np.array(self.name, np.int64)[np.flatnonzero(used[:-1])])
-        return [self._strings[name] for name in names.tolist()]
-
-    def depth(self, paths: Ids) -> Ids:
-        """How many names each of these paths has."""
-        depth: list[int] = []
-        for parent in self.parent:
-            depth.append(depth[parent] + 1 if parent >= 0 else 1)
-        return np.array(depth, np.int32)[paths]
+        seen: set[int] = set()
+        for path in np.unique(paths).tolist():
+            while path >= 0 and path not in seen:
+                seen.add(path)
+                path = self.parent[path]
+        return [self._strings[name] for name in sorted({self.name[path] for path in seen})]
 
     def names(self, paths: Ids) -> Texts:
         """The last name of each of these paths."""

@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 
-from tilelang_trace.formats.pftrace.wire import fields, top_level_fields
+from tilelang_trace.formats.pftrace.wire_reading import fields, top_level_fields
 from tilelang_trace.trace import rules
 from tilelang_trace.trace.findings import Findings
 

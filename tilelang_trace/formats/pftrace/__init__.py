@@ -2,7 +2,8 @@
 
 The way of a file of any tool, however broken, from its bytes to a builder:
 
-- `packet_chunks`: where packets are; `unpacking`: those that lie compressed in others;
+- `wire_reading`, `packet_chunks`: where fields and packets are; `unpacking`: those that lie
+  compressed in others;
 - `packet_reader`: packets -> events. The plain ones, nearly all in files of ours, many at once, as
   columns: `wire_columns`, `plain_events`, `plain_chunk`; all others one by one:
   `track_event_reader`, `legacy_events`, `annotations`, `packet_sequence` (what ids mean),
@@ -12,5 +13,5 @@ The way of a file of any tool, however broken, from its bytes to a builder:
   `named_ends`, `flow_arrows`, `counter_values`, `read_arguments`.
 
 The way out, of the writer and of the recorder's journal: `wire`, `packets`; the packets of many
-slices at once: `byte_columns`, `slice_packets`.
+slices at once: `byte_columns`, `slice_packets`. `numbers`: those of Perfetto's definitions.
 """

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tilelang_trace.formats.pftrace.event_columns import FARTHEST
-from tilelang_trace.formats.pftrace.packets import CLOCK_BOOTTIME, CLOCK_MONOTONIC
+from tilelang_trace.formats.pftrace.numbers import CLOCK_BOOTTIME, CLOCK_MONOTONIC
 from tilelang_trace.formats.pftrace.wire_columns import Ints
 from tilelang_trace.trace.model import Mask
 

@@ -13,15 +13,15 @@ from itertools import islice
 import numpy as np
 
 from tilelang_trace import long_work
-from tilelang_trace.formats.pftrace.packets import KEY
+from tilelang_trace.formats.pftrace.numbers import KEY
 from tilelang_trace.formats.pftrace.unpacking import Unpacker
-from tilelang_trace.formats.pftrace.wire import (
+from tilelang_trace.formats.pftrace.wire_columns import PADDING, Ints
+from tilelang_trace.formats.pftrace.wire_reading import (
     Truncated,
     fields_with_type,
     read_varint,
     top_level_places,
 )
-from tilelang_trace.formats.pftrace.wire_columns import PADDING, Ints
 from tilelang_trace.trace.findings import Tell
 from tilelang_trace.trace.rules import BROKEN_PACKET, CUT_OFF, Rule
 

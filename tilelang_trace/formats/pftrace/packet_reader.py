@@ -30,7 +30,7 @@ from tilelang_trace.formats.pftrace.plain_chunk import PlainChunk
 from tilelang_trace.formats.pftrace.track_descriptors import TrackDescriptors
 from tilelang_trace.formats.pftrace.track_event_reader import TrackEventReader
 from tilelang_trace.formats.pftrace.track_keys import ThreadKey
-from tilelang_trace.formats.pftrace.wire import top_level_places
+from tilelang_trace.formats.pftrace.wire_reading import top_level_places
 from tilelang_trace.trace import rules
 from tilelang_trace.trace.build import TraceBuilder
 from tilelang_trace.trace.json_values import Json

@@ -34,6 +34,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from tilelang_trace.formats.pftrace.numbers import KEY
 from tilelang_trace.formats.pftrace.wire import (
     field_bytes,
     field_double,
@@ -47,9 +48,6 @@ from tilelang_trace.trace.json_values import storable
 
 if TYPE_CHECKING:
     from tilelang_trace.trace.json_values import Json
-
-CLOCK_REALTIME, CLOCK_MONOTONIC, CLOCK_BOOTTIME = 1, 3, 6
-"""Perfetto's builtin clock ids."""
 
 COLOURS = {FAILED: "failed 942", INCOMPLETE: "error 373"}
 """Texts whose hash Perfetto shows as two reds; decoration only, the category and the argument
@@ -90,10 +88,6 @@ SLICE_BEGINS, SLICE_ENDS = b"\x48\x01", b"\x48\x02"
 
 _KEPT = 1 << 14
 """How many prepared pieces a sequence keeps: memory must not grow with the number of events."""
-
-
-KEY = 0x0A
-"""What a file says in front of each packet: field 1, with a length."""
 
 _KEY = bytes((KEY,))
 

@@ -17,11 +17,11 @@ from tilelang_trace import long_work
 from tilelang_trace.formats.flows import Flows
 from tilelang_trace.formats.pftrace import byte_columns
 from tilelang_trace.formats.pftrace.byte_columns import Column, Ints, Pieces, Varints
+from tilelang_trace.formats.pftrace.numbers import KEY
 from tilelang_trace.formats.pftrace.packets import (
     COLOURS,
     DIFFERENCE_COLOURS,
     END,
-    KEY,
     PacketSequence,
     flow_fields,
 )

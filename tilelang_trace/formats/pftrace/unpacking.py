@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tilelang_trace.formats.compression import Budget, inflated
-from tilelang_trace.formats.pftrace.wire import fields
+from tilelang_trace.formats.pftrace.wire_reading import fields
 
 _ZLIB = 50
 

@@ -11,10 +11,8 @@ import numpy as np
 
 from tilelang_trace.formats import envelope
 from tilelang_trace.formats.flows import Flows
+from tilelang_trace.formats.pftrace.numbers import CLOCK_BOOTTIME, CLOCK_MONOTONIC, CLOCK_REALTIME
 from tilelang_trace.formats.pftrace.packets import (
-    CLOCK_BOOTTIME,
-    CLOCK_MONOTONIC,
-    CLOCK_REALTIME,
     PacketSequence,
     clock_packet,
     joined,

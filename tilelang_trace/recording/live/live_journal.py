@@ -13,8 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from tilelang_trace.formats.pftrace.packets import KEY, SLICE_BEGINS, SLICE_ENDS, STAMPED
-from tilelang_trace.formats.pftrace.wire import fields, read_varint, varint
+from tilelang_trace.formats.pftrace.numbers import KEY
+from tilelang_trace.formats.pftrace.packets import SLICE_BEGINS, SLICE_ENDS, STAMPED
+from tilelang_trace.formats.pftrace.wire import varint
+from tilelang_trace.formats.pftrace.wire_reading import fields, read_varint
 from tilelang_trace.recording import folder, journal
 from tilelang_trace.trace.arguments import PASS
 

@@ -221,8 +221,9 @@ def _by_name(comparison: Comparison) -> list[Row]:
     passes = comparison.columns
     groups = _grouped(passes, passes.names())
     times = {which: passes.side(which).sums("inclusive") for which in SIDES}
+    spans = passes.paths.spans()
     for which in SIDES:
-        times[which][~_outermost(passes, which)] = 0
+        times[which][~_outermost(passes, which, spans)] = 0
 
     def inclusive(name: str, which: Which) -> Ns | None:
         group, side = groups[name], passes.side(which)
@@ -233,22 +234,21 @@ def _by_name(comparison: Comparison) -> list[Row]:
     return _rows(passes, groups, inclusive)
 
 
-def _outermost(passes: ComparedPasses, which: Which) -> Mask:
+def _outermost(passes: ComparedPasses, which: Which, spans: tuple[Ints, Ints]) -> Mask:
     """Which passes lie in no other one of the same name on this side: a run inside a run of its
-    name is no further time.
+    name is no further time. `spans` are those of the paths.
     """
-    names = passes.paths.name
-    there = np.zeros(len(names) + 1, np.bool_)
+    there = np.zeros(len(passes.paths.name) + 1, np.bool_)
     there[passes.path[passes.side(which).there]] = True
-    inside = np.zeros(len(names), np.bool_)
-    first, behind = passes.paths.spans()
-    latest: dict[int, int] = {}
-    """For each name the end of what begins with a path to it, as far as the walk has come."""
-    for path in np.argsort(first).tolist():
-        end = latest.get(names[path], -1)
-        inside[path] = first[path] < end
-        if there[path]:
-            latest[names[path]] = max(end, int(behind[path]))
+    first, behind = spans
+    # In a walk through the paths of one name, a path lies in an earlier one if one of them ends
+    # behind it; each name has places of its own.
+    own = np.array(passes.paths.name, np.int64) * (len(first) + 1)
+    order = np.argsort(own + first)
+    ends = np.where(there[:-1], own + behind, 0)[order]
+    latest = np.maximum.accumulate(np.concatenate([[0], ends]))[:-1]
+    inside = np.zeros(len(first), np.bool_)
+    inside[order] = (own + first)[order] < latest
     outermost: Mask = ~inside[passes.path]
     return outermost
 
