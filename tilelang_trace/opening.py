@@ -43,8 +43,8 @@ def open_originals(path: str) -> list[Original]:
     if not packed:
         return [Original(path, open_trace(path))]
     return [
-        Original(inside, with_phases(files.read_content(data, inside)), data)
-        for name, data in packed.items()
+        Original(inside, with_phases(files.read_content(member, inside)), member.data)
+        for name, member in packed.items()
         for inside in [f"{path}/{name}"]
     ]
 

@@ -31,8 +31,8 @@ def judge(path: Path) -> None:
         members = files.contents_in(path)
     except UserError:
         return
-    for name, data in members.items():
-        _judge(partial(files.read_content, data, path / name))
+    for name, member in members.items():
+        _judge(partial(files.read_content, member, path / name))
 
 
 def _judge(read: Callable[[], Trace]) -> None:

@@ -111,8 +111,8 @@ def test_files_and_archives(
     both = path.with_name("both.zip")
     originals = Original(str(path), files.read(path)), Original("", made.trace)
     write_both(*originals, both)
-    for name, data in files.contents_in(both).items():
-        assert said(files.read_content(data, both / name)) == kept(made.trace)
+    for name, member in files.contents_in(both).items():
+        assert said(files.read_content(member, both / name)) == kept(made.trace)
     for written in (path, both):
         assert not check_file(str(written)).findings
 

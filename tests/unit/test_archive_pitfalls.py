@@ -5,6 +5,8 @@ What it does with each was tried on v58.2, or stands in its perfetto_manifest.md
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import io
 import json
 import tarfile
@@ -120,6 +122,18 @@ def test_findings_in_traces_say_in_which(tmp_path: Path) -> None:
     assert place.startswith("sub/b.json: event 2")
     assert len(check(f"{path}/sub/b.json")) == 1
     assert not check(f"{path}/a.pftrace")
+
+
+def test_what_is_compressed_in_an_archive_is_told_as_outside_of_it(tmp_path: Path) -> None:
+    data = as_json(two_threads())
+    packed = bytearray(gzip.compress(as_json(nested_compile())))
+    packed[-6] ^= 0x55  # the checksum
+    path = zipped(tmp_path, {"a.json.bz2": bz2.compress(data), "b.json.gz": bytes(packed)})
+    assert found(path) == [
+        ("compression", "a.json.bz2: byte 0"),
+        ("damaged", "b.json.gz: byte 0 of the gzip data"),
+    ]
+    assert files.read(path / "a.json.bz2").findings.counts["compression"] == 1
 
 
 def test_a_hidden_file_that_is_damaged_harms_nobody(tmp_path: Path) -> None:

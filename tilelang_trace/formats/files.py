@@ -14,7 +14,7 @@ from typing import cast
 
 from tilelang_trace import limits, long_work
 from tilelang_trace.errors import UserError
-from tilelang_trace.formats.archives.members import is_archive, members
+from tilelang_trace.formats.archives.members import Member, is_archive, members
 from tilelang_trace.formats.compression import uncompressed
 from tilelang_trace.formats.encoding import utf8
 from tilelang_trace.formats.pftrace.wire_reading import top_level_fields
@@ -118,10 +118,10 @@ def read(path: str | os.PathLike[str]) -> Trace:
         return _built(builder, path)
 
 
-def read_content(data: bytes, path: str | os.PathLike[str]) -> Trace:
-    """The Trace in bytes that `contents_in` has for this path. Raises UserError."""
+def read_content(member: Member, path: str | os.PathLike[str]) -> Trace:
+    """The Trace in what `contents_in` has for this path. Raises UserError."""
     with _told_of(path):
-        return _built(_parsed(data, path, Findings()), path)
+        return _built(_parsed(member.data, path, member.findings.copy()), path)
 
 
 def _parsed(data: bytes, path: str | os.PathLike[str], told: Findings) -> TraceBuilder:
@@ -150,7 +150,10 @@ def content(path: str | os.PathLike[str], told: Findings | None = None) -> bytes
         file, wanted = _file_and_member(Path(path))
         data = uncompressed(read_bytes(file), None, told)
         if is_archive(data):
-            return _the_one(os.fspath(file), _traces_in(data), wanted)
+            member = _the_one(os.fspath(file), _traces_in(data), wanted)
+            if told is not None:
+                told.extend(member.findings)
+            return member.data
         if wanted:
             raise UserError(f"{file} is no archive and no folder")
         return data
@@ -197,7 +200,7 @@ def _file_and_member(path: Path) -> tuple[Path, str]:
     return path, ""
 
 
-def contents_in(path: str | os.PathLike[str]) -> dict[str, bytes]:
+def contents_in(path: str | os.PathLike[str]) -> dict[str, Member]:
     """The traces in an archive, by name, all unpacked at once; none of what is no archive. Raises
     UserError.
     """
@@ -212,8 +215,8 @@ def archive_content(path: str | os.PathLike[str]) -> bytes:
         return uncompressed(read_bytes(Path(path)))
 
 
-def _traces_in(data: bytes) -> dict[str, bytes]:
-    return {member.name: member.data for member in members(data) if _is_trace(member.data)}
+def _traces_in(data: bytes) -> dict[str, Member]:
+    return {member.name: member for member in members(data) if _is_trace(member.data)}
 
 
 def _is_trace(data: bytes) -> bool:
@@ -228,7 +231,7 @@ def _is_trace(data: bytes) -> bool:
     return known.reader is not None
 
 
-def _the_one(archive: str, traces: dict[str, bytes], wanted: str) -> bytes:
+def _the_one(archive: str, traces: dict[str, Member], wanted: str) -> Member:
     if not traces:
         raise UserError("no trace in this archive")
     if not wanted and len(traces) > 1:

@@ -19,12 +19,13 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import IO
 
 from tilelang_trace import limits
 from tilelang_trace.errors import UserError
 from tilelang_trace.formats.compression import Budget, uncompressed
+from tilelang_trace.trace.findings import Findings
 
 _ZIP = b"PK\x03\x04"
 _ZIP_END = b"PK\x05\x06"
@@ -55,6 +56,8 @@ class Member:
 
     name: str
     data: bytes
+    findings: Findings = field(default_factory=Findings, compare=False)
+    """What was told when it was unpacked, where it is compressed by itself."""
 
 
 def is_archive(data: bytes) -> bool:
@@ -82,10 +85,11 @@ def members(data: bytes) -> list[Member]:
     try:
         for name, stream in _files(data):
             with stream:
-                content = uncompressed(budget.read(stream), budget)
+                told = Findings()
+                content = uncompressed(budget.read(stream), budget, told)
             if is_archive(content):
                 raise UserError(f"refused: {_shown(name)} in it is an archive too")
-            found.append(Member(name, content))
+            found.append(Member(name, content, told))
     except DAMAGES as error:
         raise UserError(f"damaged archive: {error}") from None
     return found
