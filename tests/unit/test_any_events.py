@@ -34,7 +34,8 @@ _odd = st.one_of(_json, st.sampled_from([float("nan"), float("inf")]))
 
 
 def _mostly(*usual: Any) -> st.SearchStrategy[Any]:
-    return st.one_of(*[st.sampled_from(usual)] * 4, _odd)
+    # Without NaN, which is null where it is kept as it is: so it comes out of the text of a file.
+    return st.one_of(*[st.sampled_from(usual)] * 4, _json)
 
 
 _time = st.one_of(
