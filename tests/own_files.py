@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
 
+from tests.packet_events import EventPackets
 from tests.traces import TRACES, failed_compile, nested_compile
 from tests.two_sides import base, compared_sides, new
 from tilelang_trace.analysis.compare.timeline import Align, side_by_side
 from tilelang_trace.formats import files
 from tilelang_trace.formats.archives import together
-from tilelang_trace.formats.pftrace.packets import PacketSequence, track_packet
+from tilelang_trace.formats.pftrace.packets import track_packet
 from tilelang_trace.recording.journal import Journal
 from tilelang_trace.sharing.bundle import bundle
 from tilelang_trace.trace.model import Trace
@@ -58,7 +59,7 @@ def journals(folder: Path) -> Path:
     """The journals of two processes that have ended."""
     folder.mkdir()
     for pid in (1, 2):
-        journal, sequence = Journal(folder, pid), PacketSequence(2, 7)
+        journal, sequence = Journal(folder, pid), EventPackets(2, 7)
         journal.append(track_packet(2, 7, thread=(pid, pid, "main")))
         journal.append(sequence.first())
         journal.append(sequence.begin(10, "Lower", "pass", {"sequence": 0}))

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.packet_events import EventPackets
 from tests.perfetto.engine import Engine
 from tests.torn_journals import torn
 from tests.traces import (
@@ -32,7 +33,7 @@ from tests.traces import (
     with_start,
 )
 from tilelang_trace.formats import files
-from tilelang_trace.formats.pftrace.packets import PacketSequence, track_packet
+from tilelang_trace.formats.pftrace.packets import track_packet
 from tilelang_trace.recording.journal import Journal
 from tilelang_trace.trace.build import TraceBuilder
 from tilelang_trace.trace.model import CounterTrack, Trace
@@ -556,7 +557,7 @@ def test_a_journal_with_half_a_packet_loads_without_it(
 ) -> None:
     """A process can die at any byte of the last packet; v52 refuses a packet with zeros in it."""
     journal = Journal(tmp_path)
-    sequence = PacketSequence(2, 7)
+    sequence = EventPackets(2, 7)
     journal.append(track_packet(2, 7, thread=(1, 1, "main")))
     journal.append(sequence.first())
     journal.append(sequence.begin(10, "whole", "pass", {"sequence": 1}))

@@ -10,17 +10,20 @@ from pathlib import Path
 
 import pytest
 
+from tests.packet_events import EventPackets
 from tests.torn_journals import torn
 from tests.traces import said
-from tilelang_trace.formats.pftrace.packets import PacketSequence, metadata_packet, track_packet
+from tilelang_trace.formats.pftrace.numbers import CLOCK_BOOTTIME, CLOCK_MONOTONIC, CLOCK_REALTIME
+from tilelang_trace.formats.pftrace.packets import clock_packet, metadata_packet, track_packet
 from tilelang_trace.formats.pftrace.reader import read, read_events
 from tilelang_trace.recording.journal import BLOCK_BYTES, Journal, is_alive
+from tilelang_trace.recording.sink import IDENT
 from tilelang_trace.trace.build import TraceBuilder
 
 
 def write_passes(journal: Journal, count: int, name: str = "p") -> None:
     """`count` slices of 1 ns on one thread."""
-    packets = PacketSequence(2, 7)
+    packets = EventPackets(2, 7)
     journal.append(track_packet(2, 7, thread=(1, 1, "main")))
     journal.append(packets.first())
     for time in range(count):
@@ -54,11 +57,29 @@ def test_packets_lie_across_blocks(tmp_path: Path) -> None:
     assert not trace.findings
 
 
+def test_times_are_those_of_the_monotonic_clock(tmp_path: Path) -> None:
+    """However far the clocks of the trace are apart: they are never read at one moment."""
+    journal = Journal(tmp_path)
+    shown = {CLOCK_MONOTONIC: 0, CLOCK_BOOTTIME: 5_000, CLOCK_REALTIME: 10**18}
+    journal.append(clock_packet(1, shown))
+    journal.append(metadata_packet(1, 0, f"{IDENT}.1", 1))
+    packets = EventPackets(2, 7, CLOCK_MONOTONIC)
+    journal.append(track_packet(2, 7, thread=(1, 1, "main")))
+    journal.append(packets.first())
+    journal.append(packets.begin(10, "p", "pass", {}))
+    journal.append(packets.end(11))
+    journal.close()
+    builder = TraceBuilder()
+    reading = read_events(journal.path.read_bytes(), builder)
+    assert [*builder.begins] == [10]
+    assert reading.last_time == 11
+
+
 PACKETS = {
-    "a begin with new names": PacketSequence(3, 8).begin(
+    "a begin with new names": EventPackets(3, 8).begin(
         300, "a new name " + "x" * 300, "pass", {"sequence": 300, "phase": "lower " * 30}
     ),
-    "an end": PacketSequence(2, 7).end(10_000),
+    "an end": EventPackets(2, 7).end(10_000),
     "metadata": metadata_packet(1, 5, "tilelang_trace.journal_end", {"how": "closed"}),
 }
 
@@ -73,9 +94,9 @@ class TestAPacketThatIsHalfThere:
     ) -> None:
         journal = Journal(tmp_path)
         write_passes(journal, 5)
-        journal.append(PacketSequence(2, 7).begin(25, "open", "pass", {}))
+        journal.append(EventPackets(2, 7).begin(25, "open", "pass", {}))
         journal.append(track_packet(3, 8, thread=(1, 2, "worker")))
-        journal.append(PacketSequence(3, 8).first())
+        journal.append(EventPackets(3, 8).first())
         without, *half, whole = (
             said(read(data[:4096]).build())
             for data in torn(journal, PACKETS[name], head_last=head_last)
@@ -90,7 +111,7 @@ class TestAPacketThatIsHalfThere:
         journal = Journal(tmp_path)
         write_passes(journal, 1)
         *_, half, _ = torn(journal, PACKETS["an end"])
-        rest = PacketSequence(2, 7).begin(50, "goes on", "pass", {})
+        rest = EventPackets(2, 7).begin(50, "goes on", "pass", {})
         data = half[: journal.start + journal.position] + b"\x0a" + rest
         trace = read(data + bytes(100)).build()
         assert [trace.name(row) for row in range(2)] == ["p0", "goes on"]

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.packet_events import EventPackets
 from tests.torn_journals import torn
-from tilelang_trace.formats.pftrace.packets import PacketSequence, metadata_packet, track_packet
+from tilelang_trace.formats.pftrace.packets import metadata_packet, track_packet
 from tilelang_trace.formats.pftrace.reader import read_events
 from tilelang_trace.recording import folder
 from tilelang_trace.recording.journal import Journal
@@ -159,7 +160,7 @@ def test_a_packet_counts_when_its_last_byte_is_there(
     monkeypatch.setattr("tilelang_trace.recording.journal.is_alive", lambda path: True)
     (tmp_path / "original").mkdir()
     journal = Journal(tmp_path / "original")
-    packets = PacketSequence(2, 7)
+    packets = EventPackets(2, 7)
     journal.append(track_packet(2, 7, thread=(1, 9, "main")))
     journal.append(packets.first())
     journal.append(packets.begin(10, "outer", "pass", {"sequence": 0}))

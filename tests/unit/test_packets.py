@@ -9,10 +9,10 @@ import pytest
 from google.protobuf import text_format
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
 
+from tests.packet_events import EventPackets
 from tests.traces import ODD_ARGUMENTS, TOO_WIDE
 from tilelang_trace.formats.pftrace import packets
 from tilelang_trace.formats.pftrace.numbers import CLOCK_MONOTONIC
-from tilelang_trace.formats.pftrace.packets import PacketSequence
 
 
 def parsed(data: bytes) -> list[pb.TracePacket]:
@@ -110,19 +110,19 @@ def test_metadata_is_a_json_value_under_a_name() -> None:
 
 def test_the_first_packet_of_a_sequence_clears_the_state_and_sets_the_defaults() -> None:
     one(
-        PacketSequence(4, 77).first(),
+        EventPackets(4, 77).first(),
         """trusted_packet_sequence_id: 4 sequence_flags: 1
         trace_packet_defaults { track_event_defaults { track_uuid: 77 } }""",
     )
     one(
-        PacketSequence(4, 77, CLOCK_MONOTONIC).first(),
+        EventPackets(4, 77, CLOCK_MONOTONIC).first(),
         """trusted_packet_sequence_id: 4 sequence_flags: 1
         trace_packet_defaults { timestamp_clock_id: 3 track_event_defaults { track_uuid: 77 } }""",
     )
 
 
 def test_a_slice_from_begin_to_end() -> None:
-    sequence = PacketSequence(2, 5)
+    sequence = EventPackets(2, 5)
     data = sequence.begin(
         2**62,
         "Simplify",
@@ -158,7 +158,7 @@ def test_a_slice_from_begin_to_end() -> None:
 
 
 def test_names_are_said_once_on_a_sequence() -> None:
-    sequence = PacketSequence(2, 5)
+    sequence = EventPackets(2, 5)
     first = sequence.begin(1, "Simplify", "pass", {"n": 1, "status": "ok"})
     one(
         sequence.begin(2, "Simplify", "pass", {"n": 2, "status": "ok"}),
@@ -178,7 +178,7 @@ def test_names_are_said_once_on_a_sequence() -> None:
 
 def test_the_end_may_bear_arguments_and_a_colour() -> None:
     one(
-        PacketSequence(2, 5).end(9, {"status": "incomplete"}, colour="error 373"),
+        EventPackets(2, 5).end(9, {"status": "incomplete"}, colour="error 373"),
         """timestamp: 9 trusted_packet_sequence_id: 2 sequence_flags: 2
         interned_data { debug_annotation_names { iid: 1 name: "status" }
           debug_annotation_string_values { iid: 1 str: "incomplete" } }
@@ -189,7 +189,7 @@ def test_the_end_may_bear_arguments_and_a_colour() -> None:
 
 def test_an_instant() -> None:
     one(
-        PacketSequence(2, 5).instant(9, "note", "", {"k": True}, ended_flows=[4]),
+        EventPackets(2, 5).instant(9, "note", "", {"k": True}, ended_flows=[4]),
         """timestamp: 9 trusted_packet_sequence_id: 2 sequence_flags: 2
         interned_data { event_names { iid: 1 name: "note" }
           debug_annotation_names { iid: 1 name: "k" } }
@@ -201,7 +201,7 @@ def test_an_instant() -> None:
 @pytest.mark.parametrize("value", [0.0, -1.5, 1e300])
 def test_a_counter_value(value: float) -> None:
     one(
-        PacketSequence(2, 5).counter(9, value),
+        EventPackets(2, 5).counter(9, value),
         f"""timestamp: 9 trusted_packet_sequence_id: 2 sequence_flags: 2
         track_event {{ type: TYPE_COUNTER double_counter_value: {value!r} }}""",
     )
@@ -211,7 +211,7 @@ def test_a_counter_value(value: float) -> None:
 
 
 def annotation(value: Any, name: str = "x") -> pb.DebugAnnotation:
-    (packet,) = parsed(PacketSequence(1, 1).begin(0, "n", "", {name: value}))
+    (packet,) = parsed(EventPackets(1, 1).begin(0, "n", "", {name: value}))
     (found,) = packet.track_event.debug_annotations
     assert packet.interned_data.debug_annotation_names[0].name == name
     assert found.name_iid == 1
@@ -268,21 +268,21 @@ def test_nothing_and_what_is_no_number_have_no_value(value: Any) -> None:
 
 
 def test_values_that_are_equal_but_of_another_type_are_not_mixed_up() -> None:
-    sequence = PacketSequence(1, 1)
+    sequence = EventPackets(1, 1)
     for value in (1, True, 1.0, 0, False, 0.0, "1", 1, True, 1.0):
         (packet,) = parsed(sequence.begin(0, "n", "", {"x": value}))
         assert repr(plain(packet.track_event.debug_annotations[0])) == repr(value)
 
 
 def test_minus_zero_keeps_its_sign() -> None:
-    sequence = PacketSequence(1, 1)
+    sequence = EventPackets(1, 1)
     sequence.begin(0, "n", "", {"x": 0.0})
     (packet,) = parsed(sequence.begin(0, "n", "", {"x": -0.0}))
     assert repr(plain(packet.track_event.debug_annotations[0])) == "-0.0"
 
 
 def test_one_sequence_takes_more_names_than_it_prepares() -> None:
-    sequence = PacketSequence(1, 1)
+    sequence = EventPackets(1, 1)
     count = 17_000
     for round_ in range(2):
         for k in range(0, count, 1 if round_ == 0 else 1_000):
@@ -296,7 +296,7 @@ def test_one_sequence_takes_more_names_than_it_prepares() -> None:
 
 
 def test_pieces_can_be_kept_and_used_again() -> None:
-    sequence = PacketSequence(1, 1)
+    sequence = EventPackets(1, 1)
     head, argument = sequence.head("n", "c"), sequence.argument("x", 5)
     first = parsed(sequence.stamped(1, head + argument))[0]
     second = parsed(sequence.stamped(2, head + argument))[0]
@@ -310,5 +310,5 @@ def test_pieces_can_be_kept_and_used_again() -> None:
 
 def test_a_large_packet() -> None:
     text = "größe\n" * 50_000
-    (packet,) = parsed(PacketSequence(1, 1).begin(0, "n", "", {"ir": {"before": text}}))
+    (packet,) = parsed(EventPackets(1, 1).begin(0, "n", "", {"ir": {"before": text}}))
     assert packet.track_event.debug_annotations[0].dict_entries[0].string_value == text

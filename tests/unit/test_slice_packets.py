@@ -14,12 +14,13 @@ from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
 
 from tests.benchmarks import synthetic
 from tests.benchmarks.pftrace_writing import begins_and_ends
+from tests.packet_events import EventPackets
 from tests.random_traces import traces
 from tests.traces import TRACES, one_lane, said
 from tilelang_trace.formats.flows import Flows
 from tilelang_trace.formats.pftrace import reader as pftrace_reader
 from tilelang_trace.formats.pftrace import slice_packets
-from tilelang_trace.formats.pftrace.packets import PacketSequence, joined
+from tilelang_trace.formats.pftrace.packets import joined
 from tilelang_trace.formats.pftrace.slice_packets import SlicePackets
 from tilelang_trace.formats.pftrace.writer import write
 from tilelang_trace.trace.model import Trace
@@ -157,8 +158,8 @@ def test_hand_made_traces_are_what_perfetto_s_classes_read(name: str) -> None:
 def test_the_bytes_are_those_of_packets_made_one_by_one() -> None:
     """Also where thousands of slices share a piece, and numbers and names outgrow one byte."""
     trace = synthetic.trace(5_000)
-    together = SlicePackets(trace, 0, Flows(trace, [])).of_lane(range(5_000), PacketSequence(2, 3))
-    sequence = PacketSequence(2, 3)
+    together = SlicePackets(trace, 0, Flows(trace, [])).of_lane(range(5_000), EventPackets(2, 3))
+    sequence = EventPackets(2, 3)
     packets = [
         sequence.begin(time, name, category, arguments) if name else sequence.end(time)
         for time, name, category, arguments in begins_and_ends(trace)

@@ -211,8 +211,8 @@ class PacketSequence:
 
     `clock` is the builtin clock of the timestamps; None means the trace's own. An event is put
     together from `head` and `argument`, which can be kept and used again on this sequence, and
-    becomes a packet with `stamped`; `begin`, `end`, `instant` and `counter` do that for those who
-    don't count each microsecond.
+    becomes a packet with `stamped`; `begin_event`, `end_event`, `instant` and `counter` are for
+    those who don't count each microsecond.
     """
 
     def __init__(self, sequence_id: int, track_uuid: int, clock: int | None = None) -> None:
@@ -235,37 +235,22 @@ class PacketSequence:
         """The packet that must stand before all others of this sequence."""
         return packet(self._first)
 
-    def begin(
-        self,
-        time: int,
-        name: str,
-        category: str,
-        arguments: Mapping[str, Json],
-        *,
-        colour: str = "",
-        flows: Iterable[int] = (),
-        ended_flows: Iterable[int] = (),
-    ) -> bytes:
-        """Begin of a slice; `colour` is a text whose hash Perfetto takes for the slice's colour."""
-        event = self.begin_event(name, category, arguments, colour)
-        return self.stamped(time, event + flow_fields(flows, ended_flows))
-
     def begin_event(
         self, name: str, category: str, arguments: Mapping[str, Json], colour: str = ""
     ) -> bytes:
-        """The fields of the same event."""
+        """The fields of a slice's begin; `colour` is a text whose hash Perfetto takes for the
+        slice's colour.
+        """
         if colour:
             event = self.begin_of(category, colour) + self.event_name(name)
         else:
             event = self.head(name, category)
         return event + self._arguments_of(arguments)
 
-    def end(self, time: int, arguments: Mapping[str, Json] = {}, *, colour: str = "") -> bytes:
-        """End of the innermost open slice; its arguments join those of the begin."""
-        return self.stamped(time, self.end_event(arguments, colour))
-
     def end_event(self, arguments: Mapping[str, Json], colour: str = "") -> bytes:
-        """The fields of the same event."""
+        """The fields of the end of the innermost open slice; its arguments join those of the
+        begin.
+        """
         return END + self._arguments_of(arguments) + _colour(colour)
 
     def instant(

@@ -80,7 +80,7 @@ class Placing:
             self._numbers,
             events.column(events.times),
             events.column(events.clocks),
-            self._is_sealed,
+            is_monotonic=self.is_ours,
         )
         for number in self._numbers[is_lost].tolist():
             packets.tell(number, rules.UNKNOWN_CLOCK, "left out")
