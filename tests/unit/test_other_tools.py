@@ -1,5 +1,5 @@
 """Traces in the manner of tools that are not installed where tests run: the words and numbers are
-made up, the form is the tool's. (`tests/integration/test_other_tools.py` has files of real ones.)
+made up, the form is the tool's. (`tests/perfetto/test_other_tools.py` has files of real ones.)
 """
 
 # ruff: noqa: E501 (events stand in lines, as the tools write them)
