@@ -39,13 +39,13 @@ def open_originals(path: str) -> list[Original]:
     # Imported here: it brings the writers along, which most of what reads has no use for.
     from tilelang_trace.formats.archives.together import Original
 
-    packed = files.contents_in(path) if Path(path).is_file() else {}
-    if not packed:
+    contents = files.contents_in(path) if Path(path).is_file() else {}
+    if not contents:
         return [Original(path, open_trace(path))]
     return [
-        Original(inside, with_phases(files.read_content(member, inside)), member.data)
-        for name, member in packed.items()
-        for inside in [f"{path}/{name}"]
+        Original(inside, with_phases(files.read_content(member, inside)), data)
+        for name, member in contents.items()
+        for inside, data in [(f"{path}/{name}", member.data) if name else (path, None)]
     ]
 
 

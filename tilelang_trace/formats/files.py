@@ -201,12 +201,13 @@ def _file_and_member(path: Path) -> tuple[Path, str]:
 
 
 def contents_in(path: str | os.PathLike[str]) -> dict[str, Member]:
-    """The traces in an archive, by name, all unpacked at once; none of what is no archive. Raises
-    UserError.
+    """The traces in an archive, by name, all unpacked at once; of any other file its own content,
+    without a name. Raises UserError.
     """
+    told = Findings()
     with _told_of(path):
-        data = uncompressed(read_bytes(Path(path)))
-        return _traces_in(data) if is_archive(data) else {}
+        data = uncompressed(read_bytes(Path(path)), None, told)
+        return _traces_in(data) if is_archive(data) else {"": Member("", data, told)}
 
 
 def archive_content(path: str | os.PathLike[str]) -> bytes:
